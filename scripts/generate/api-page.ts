@@ -130,7 +130,8 @@ function describeService(service: ServiceDescriptorProto, path: number[], readin
 const rolesOf = (method: string): string => {
   const allowed = access.allowedFor(method);
   if (allowed === "anyone") return "anyone";
-  return allowed.length === 0 ? "nobody" : allowed.map(code).join(", ");
+  const ofFields = access.fieldsOf(method).map((field) => `; with ${code(field)}: ${rolesOf(`${method} ${field}`)}`);
+  return (allowed.length === 0 ? "nobody" : allowed.map(code).join(", ")) + ofFields.join("");
 };
 
 function describeMessage(message: DescriptorProto, scope: string, path: number[], reading: Reading): string[] {

@@ -43,6 +43,18 @@ describe("the table of methods and roles", () => {
     expect(access.methods.filter((key) => !key.includes(" ")).sort()).toEqual([...methods].sort());
   });
 
+  test("names only fields that the requests of their methods have", async () => {
+    const { RackService } = await import("../../contract/millwright/v1/rack_pb.js");
+    const withFields = [RackService.method.startRackMaintenance, RackService.method.previewRackMaintenance];
+    const keys = withFields.map(({ name }) => `${RackService.typeName}/${name}`);
+    expect(access.methods.filter((key) => access.fieldsOf(key).length > 0)).toEqual(keys);
+    for (const { name, input } of withFields) {
+      const method = `${RackService.typeName}/${name}`;
+      expect(input.fields.map((field) => field.name)).toEqual(expect.arrayContaining([...access.fieldsOf(method)]));
+      expect(ROLES.filter((role) => may(`${method} include_assigned`, role))).toEqual(["admin"]);
+    }
+  });
+
   test("lets an administrator call everything", () => {
     expect(access.methods.filter((method) => !may(method, "admin"))).toEqual([]);
   });

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthentication } from "../api/auth/authentication.ts";
+import { createFieldRoles } from "../api/auth/field-roles.ts";
 import { createFiles } from "../api/rest/files.ts";
 import { createFirmwareFiles } from "../api/rest/firmware/firmware-files.ts";
 import { createOperations } from "../api/rest/operations.ts";
@@ -247,6 +248,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     grpcListen: config.grpc.listen,
     httpListen: config.http.listen,
     ...frame,
+    interceptors: [...frame.interceptors, createFieldRoles(access)],
     routes(router) {
       const methodDeps = {
         services: deps,

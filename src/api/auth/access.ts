@@ -5,7 +5,10 @@ import { expandRoles, ROLES, type Role } from "../../services/call/roles.ts";
 /** Roles that may call, or `anyone`: also without credentials. */
 export type Allowed = readonly Role[] | "anyone";
 
-/** Who may call what: methods as `package.Service/Method`, routes as `GET /path`. */
+/**
+ * Who may call what: methods as `package.Service/Method`, routes as `GET /path`. A field of a request that takes a role of its own, besides
+ * that of its method, has a row `package.Service/Method field_name`.
+ */
 export type MethodRoles = Readonly<Record<string, Allowed>>;
 
 /** The table of roles that a server obeys. A method without a row is denied to every caller. */
@@ -16,6 +19,8 @@ export interface Access {
   isPublic(method: string): boolean;
   /** Throws `permission_denied` unless one of the caller's roles, or of those that they carry, may call the method. */
   authorize(caller: Caller, method: string): void;
+  /** The fields of the method's request that have a row of their own. */
+  fieldsOf(method: string): readonly string[];
 }
 
 /** One table from those that the things and the shared services bring. A method with two rows is a mistake, and is refused. */
@@ -25,12 +30,20 @@ export function createAccess(tables: readonly MethodRoles[]): Access {
     if (rows.has(method)) throw new Error(`${method} has two rows in the tables of roles`);
     rows.set(method, allowed);
   }
+  const ofFields = [...rows.keys()].map((key) => key.split(" ", 2)).filter(([method = ""]) => method.includes("/"));
+  const fields = new Map(
+    [...Map.groupBy(ofFields, ([method = ""]) => method)].map(([method, named]) => [
+      method,
+      named.flatMap(([, field = ""]) => (field === "" ? [] : [field])),
+    ]),
+  );
   const allowedFor = (method: string): Allowed => rows.get(method) ?? [];
   return {
     methods: [...rows.keys()],
     allowedFor,
     isPublic: (method) => allowedFor(method) === "anyone",
     authorize: (caller, method) => authorize(caller, method, allowedFor(method)),
+    fieldsOf: (method) => fields.get(method) ?? [],
   };
 }
 

@@ -4,7 +4,7 @@ import { type Handlers, happened, nothingToDo, type Outcome, waitFor } from "../
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../../kernel/time/duration.ts";
 import { machineLifecycle } from "../machine/lifecycle.ts";
-import { componentsFor, type FirmwareComponent } from "../rack-firmware/rack-firmware.ts";
+import { componentsFor, type FirmwareComponent, whyUnavailable } from "../rack-firmware/rack-firmware.ts";
 import type { HostReprovision, ReprovisionRequest } from "./host-reprovision.ts";
 import type { hostReprovisionLifecycle } from "./lifecycle.ts";
 
@@ -105,7 +105,8 @@ function begin(
   const skipped = (message: string) => happened("upgrade_skipped", { message: `firmware upgrade skipped: ${message}` });
   if (machine === null || machine.state.name === "RETIRED") return skipped(`machine ${id} is retired`);
   if (firmware === null) return skipped(`${describeRack(machine.spec.rack)} has no default firmware`);
-  if (!firmware.available) return skipped(`${firmware.id} is not available`);
+  const unavailable = whyUnavailable(firmware);
+  if (unavailable !== undefined) return skipped(unavailable);
   const components = componentsFor(firmware, "compute", firmwareClass);
   if (components.length === 0)
     return skipped(`${firmware.id} has no firmware for compute trays of class ${firmwareClass}`);

@@ -43,6 +43,15 @@ export interface RackFirmware {
   /** What racks of the type get where nobody names a version. At most one a type. */
   readonly isDefault: boolean;
   readonly components: readonly FirmwareComponent[];
+  /** Why the record cannot be read; it then has no components, and is not available. Absent: it can. */
+  readonly unreadable?: string;
+}
+
+/** Why nothing is written from a record; undefined where it may be. */
+export function whyUnavailable({ id, available, unreadable }: RackFirmware): string | undefined {
+  if (unreadable !== undefined)
+    return `the record of firmware ${id} cannot be read (${unreadable}): delete it (millwright rack-firmware delete ${id}) and create it again`;
+  return available ? undefined : `firmware ${id} is not available`;
 }
 
 /** Where a file of a record comes from. */

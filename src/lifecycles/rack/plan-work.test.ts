@@ -87,6 +87,8 @@ describe("which firmware is used", () => {
     ["no profile",                   ingestion({ profile: null }),                                                   "skip: the rack has no profile, so its hardware type is not known"],
     ["no hardware type",             ingestion({ profile: { ...aProfile, hardwareType: null } }),                    "skip: profile small has no hardware type"],
     ["no default",                   ingestion({ defaultFirmware: null }),                                           "skip: there is no default firmware for hardware type gb200"],
+    ["one that cannot be read",      asked([named("fw-v2.1")], {}, { requestedFirmware: firmware("fw-v2.1", { available: false, unreadable: "no list" }) }), "refuse firmware_unavailable"],
+    ["a default that is damaged",    ingestion({ defaultFirmware: { ...FW, available: false, unreadable: "no list" } }), "skip: the record of firmware fw-default cannot be read (no list): delete it (millwright rack-firmware delete fw-default) and create it again"],
     ["a default that is not there",  ingestion({ defaultFirmware: { ...FW, available: false } }),                    "skip: firmware fw-default is not available"],
     ["nothing for these devices",    asked([], { power_shelf_ids: ["ps1"] }),                                        "skip: firmware fw-default has nothing for the devices in scope"],
     ["a component that it lacks",    asked([{ kind: "firmware_upgrade", components: ["cpld"] }]),                    "refuse firmware_unknown"],

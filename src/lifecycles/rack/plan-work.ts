@@ -6,6 +6,7 @@ import {
   type FirmwareDevice,
   type RackFirmware,
   suitsHardware,
+  whyUnavailable,
 } from "../rack-firmware/rack-firmware.ts";
 import type {
   FabricPlan,
@@ -168,7 +169,11 @@ function planFirmware(planning: Planning): StagePayload<FirmwarePlan> {
       "firmware_mismatch",
       `firmware ${firmware.id} is for hardware type ${firmware.hardwareType}, and the rack's is ${profile.hardwareType}`,
     );
-  if (!firmware.available) return skipped(`firmware ${firmware.id} is not available`);
+  const unavailable = whyUnavailable(firmware);
+  if (unavailable !== undefined) {
+    const mustNotBeSkipped = named !== "" && firmware.unreadable !== undefined;
+    return mustNotBeSkipped ? refused("firmware_unavailable", unavailable) : skipped(unavailable);
+  }
   return firmwareOn(planning, firmware, profile, config.components ?? []);
 }
 

@@ -1,6 +1,11 @@
 import { AppError, wrongField } from "../../kernel/errors.ts";
 import { parseRackId } from "../../kernel/ids.ts";
-import { componentsFor, FIRMWARE_CLASSES, suitsHardware } from "../../lifecycles/rack-firmware/rack-firmware.ts";
+import {
+  componentsFor,
+  FIRMWARE_CLASSES,
+  suitsHardware,
+  whyUnavailable,
+} from "../../lifecycles/rack-firmware/rack-firmware.ts";
 import { type FirmwareRequest, listFirmwareRequests } from "../../store/component/firmware-runs.ts";
 import { listRackFirmware } from "../../store/rack-firmware/rack-firmware.ts";
 import type { Caller } from "../call/caller.ts";
@@ -40,7 +45,8 @@ export async function applyRackFirmware(
   if (!rack) throw unknownComponent("rack", rackId);
   const firmware = await getRackFirmware(deps, input.firmwareId);
   const get = `millwright rack-firmware get ${firmware.id}`;
-  if (!firmware.available) throw refusal(`rack firmware ${firmware.id} is not available`, get);
+  const unavailable = whyUnavailable(firmware);
+  if (unavailable !== undefined) throw refusal(unavailable, get);
   if (!suitsHardware(firmware, rack.hardwareType))
     throw refusal(
       `rack firmware ${firmware.id} is for hardware type ${firmware.hardwareType}, and rack ${rackId} is of type ${rack.hardwareType ?? "unknown"}`,

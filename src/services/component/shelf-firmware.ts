@@ -1,9 +1,14 @@
 import { AppError } from "../../kernel/errors.ts";
-import { componentsFor, type RackFirmware, suitsHardware } from "../../lifecycles/rack-firmware/rack-firmware.ts";
+import {
+  componentsFor,
+  type RackFirmware,
+  suitsHardware,
+  whyUnavailable,
+} from "../../lifecycles/rack-firmware/rack-firmware.ts";
 import { deviceFirmwareSteps } from "../../runs/steps/rack/device-steps.ts";
 import type { PlacedDevice } from "../../store/component/devices.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
-import { findDefault, listRackFirmware } from "../../store/rack-firmware/rack-firmware.ts";
+import { findDefaultFor, listRackFirmware } from "../../store/rack-firmware/rack-firmware.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { refusal, startDeviceRun } from "./device-run.ts";
@@ -38,7 +43,7 @@ export const startShelfFirmware = (deps: ServiceDeps, caller: Caller, input: She
 async function firmwareFor(tx: Transaction, shelf: PlacedDevice, targetVersion: string): Promise<RackFirmware> {
   const { hardwareType } = shelf;
   const wanted =
-    targetVersion === "" && hardwareType !== null ? await findDefault(tx, hardwareType) : targetVersion || undefined;
+    targetVersion === "" && hardwareType !== null ? await findDefaultFor(tx, hardwareType) : targetVersion || undefined;
   if (wanted === undefined)
     throw refusal(`power shelf ${shelf.id} is in a rack without default firmware: name a version`);
   const [firmware] = await listRackFirmware(tx, { ids: [wanted] });
@@ -47,7 +52,8 @@ async function firmwareFor(tx: Transaction, shelf: PlacedDevice, targetVersion: 
     throw new AppError("not_found", `rack firmware ${wanted} does not exist`, {
       next: "millwright rack-firmware list",
     });
-  if (!firmware.available) throw refusal(`rack firmware ${wanted} is not available`, next);
+  const unavailable = whyUnavailable(firmware);
+  if (unavailable !== undefined) throw refusal(unavailable, next);
   if (!suitsHardware(firmware, hardwareType))
     throw refusal(
       `rack firmware ${wanted} is for hardware type ${firmware.hardwareType}, and the shelf's rack is of type ${hardwareType ?? "unknown"}`,

@@ -7,8 +7,9 @@ import { recordChange } from "../../store/lifecycle/changes.ts";
 import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { withdrawPending } from "../../store/lifecycle/commit/end-requests.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
-import type { ThingKey } from "../../store/lifecycle/things.ts";
+import { nameOf, type ThingKey } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
@@ -37,8 +38,20 @@ export async function deleteDevice(deps: ServiceDeps, caller: Caller, name: Devi
   });
 }
 
+/** What ends together with a device that is removed by force. */
+export interface EndsWith {
+  /** What is locked together with the device. Under the locks it is asked again, and may name fewer things, but no others. */
+  find(tx: Transaction, device: Thing): Promise<readonly ThingKey[]>;
+  end(tx: Transaction, found: readonly ThingKey[]): Promise<void>;
+}
+
 /** Removes the record at once, whatever the device is doing; its history stays. */
-export async function forceDeleteDevice(deps: ServiceDeps, caller: Caller, name: DeviceName): Promise<void> {
+export async function forceDeleteDevice(
+  deps: ServiceDeps,
+  caller: Caller,
+  name: DeviceName,
+  endsWith?: EndsWith,
+): Promise<void> {
   const named = nameDevice(deps, name);
   const deletion = deletionOf(named);
   const { key, store } = named;
@@ -50,14 +63,19 @@ export async function forceDeleteDevice(deps: ServiceDeps, caller: Caller, name:
   ];
   await deps.db.transaction(async (tx) => {
     const before = await findDevice(tx, named);
-    await lockThings(tx, locksOf(before));
+    const ending = (await endsWith?.find(tx, before)) ?? [];
+    await lockThings(tx, [...locksOf(before), ...ending]);
     const device = await findDevice(tx, named);
+    const still = (await endsWith?.find(tx, device)) ?? [];
+    const locked = new Set(ending.map(nameOf));
     // What it would now touch besides may not be locked.
-    if (!isDeepStrictEqual(locksOf(device), locksOf(before))) throw changedByAnother(`${named.traits.noun} ${key.id}`);
+    if (!isDeepStrictEqual(locksOf(device), locksOf(before)) || still.some((each) => !locked.has(nameOf(each))))
+      throw changedByAnother(`${named.traits.noun} ${key.id}`);
     const move = forcedMove(store.lifecycle, device);
     await commitOrRefuse(tx, deps.stores, [
       { kind: key.kind, thing: device, move, ...doneBy(caller), effects: movesOf(device) },
     ]);
+    await endsWith?.end(tx, still);
   });
 }
 

@@ -6,7 +6,13 @@ import type { ServiceDeps } from "../call/deps.ts";
 import { kindOfDevice } from "./device.ts";
 
 interface Refusal {
-  readonly action: "assigned" | "deleted" | "moved to another rack" | "retired" | "taken out of maintenance";
+  readonly action:
+    | "assigned"
+    | "deleted"
+    | "moved to another address"
+    | "moved to another rack"
+    | "retired"
+    | "taken out of maintenance";
   readonly field: string;
   /** Only what a holder of one of these kinds holds is refused. Absent: whoever holds it. */
   readonly by?: readonly string[];

@@ -28,7 +28,7 @@ export interface ExpectedKind<R extends ExpectedDeviceRecord, I extends Expected
   readonly listDevices: (
     db: Queryable,
     ids: readonly string[],
-  ) => Promise<readonly Pick<BmcDeviceRecord, "id" | "rackId">[]>;
+  ) => Promise<readonly Pick<BmcDeviceRecord, "id" | "rackId" | "bmc">[]>;
   /** The columns that only this kind has, as they are on record. */
   readonly ownOf?: (row: R) => JsonObject;
   /** Checks and keeps secrets that only this kind has; `row` is what is on record. */

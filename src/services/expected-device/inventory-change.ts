@@ -16,10 +16,10 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { refuseHeld } from "../device/held.ts";
 import { mentionRacks, rackKeys } from "../device/racks.ts";
 import type { ExpectedKind } from "./expected-kind.ts";
 import { type Checked, type ExpectedColumns, type ExpectedInput, passwordRequired } from "./input.ts";
+import { placeChange, refuseToMoveHeld, type Updated } from "./place-change.ts";
 
 const ATTEMPTS = 5;
 
@@ -33,10 +33,6 @@ export interface Added<I extends ExpectedInput = ExpectedInput> {
   readonly checked: Checked<I>;
   /** A device that is on record with this BMC, whose credentials these become. */
   readonly deviceId: string | undefined;
-}
-export interface Updated<R extends ExpectedDeviceRecord, I extends ExpectedInput = ExpectedInput> {
-  readonly checked: Checked<I>;
-  readonly row: R;
 }
 
 export const NO_CHANGE: InventoryChange<never, never> = { added: [], updated: [], removed: [] };
@@ -110,7 +106,7 @@ async function carryOut<R extends ExpectedDeviceRecord, I extends ExpectedInput>
   }
   const change = await retainCredentials(writing, asked);
   const { added, updated, removed } = change;
-  await refuseToMoveHeld(writing, updated);
+  await refuseToMoveHeld(tx, deps, kind, updated);
   // First those that go: their ids and MAC addresses may come again.
   await follow(writing, { name: "remove", rows: removed });
   const given = [...added, ...updated].map(({ checked }) => checked).filter(({ password }) => password !== undefined);
@@ -159,21 +155,6 @@ async function retainCredentials<R extends ExpectedDeviceRecord, I extends Expec
     };
   };
   return { ...change, added: change.added.map(retain), updated: change.updated.map(retain) };
-}
-
-async function refuseToMoveHeld<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
-  { kind, tx, deps }: Writing<R, I>,
-  updated: readonly Updated<R, I>[],
-): Promise<void> {
-  const racks = new Map(
-    updated.flatMap(({ checked, row }) => placeChange(kind, checked.row, row)).map(({ id, set }) => [id, set.rack_id]),
-  );
-  if (racks.size === 0) return;
-  const devices = await kind.listDevices(tx, [...racks.keys()]);
-  const moved = devices
-    .filter(({ id, rackId }) => racks.get(id) !== rackId)
-    .map(({ id }) => ({ kind: kind.device, id }));
-  await refuseHeld(tx, deps, moved, { action: "moved to another rack", field: "rack_id" });
 }
 
 const endpointsOf = ({ bmc_address: address, bmc_port: port }: ExpectedColumns): string[] =>
@@ -286,20 +267,4 @@ async function tellDevices<R extends ExpectedDeviceRecord, I extends ExpectedInp
     tx,
     [...moved, ...signedInAnew].map(({ id }) => ({ kind: kind.device, id })),
   );
-}
-
-function placeChange<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
-  { ownPlace, ownOf }: ExpectedKind<R, I>,
-  wanted: ExpectedColumns,
-  row: R,
-): Pick<Change, "id" | "type" | "data" | "set">[] {
-  const { existing, bmc, rackId } = row;
-  const { bmc_address, bmc_port, rack_id } = wanted;
-  if (!existing || bmc_address === null) return [];
-  const own = ownPlace?.(wanted) ?? {};
-  const known = ownOf?.(row) ?? {};
-  const isSame = Object.entries(own).every(([column, to]) => isDeepStrictEqual(known[column], to));
-  if (isSame && bmc_address === bmc.address && bmc_port === bmc.port && rack_id === rackId) return [];
-  const place = { bmc_address, bmc_port, rack_id, ...own };
-  return [{ id: existing.id, type: "place_changed", data: place, set: place }];
 }

@@ -1,6 +1,8 @@
+import { followOrRefuse } from "../../kernel/decide.ts";
 import { AppError, changedByAnother, wrongField } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
+import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf, type ThingKey } from "../../store/lifecycle/things.ts";
@@ -114,10 +116,12 @@ export async function deleteRackFirmware(deps: ServiceDeps, caller: Caller, text
   const id = checkId(text);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind, id }]);
-    await found(tx, id);
+    const thing = await found(tx, id);
     await refuseUsed(tx, id);
     await deps.secrets.remove(tx, tokenSecret(id));
-    await applyVerb(tx, deps.stores, { kind, id, owner: "caller", name: "delete", ...doneBy(caller) });
+    // Of the record as far as it can be read: otherwise nothing would lead out of one that cannot.
+    const move = followOrRefuse(rackFirmwareStore.lifecycle, thing, { owner: "caller", name: "delete" });
+    await commitOrRefuse(tx, deps.stores, [{ kind, thing, move, ...doneBy(caller) }]);
   });
   // The record is gone, whatever becomes of its files: what stays is removed at the next start.
   if (deps.artifacts) await sweepArtifacts(deps.db, deps.artifacts).catch(() => undefined);
@@ -136,7 +140,9 @@ export async function downloadRackFirmware(deps: ServiceDeps, caller: Caller, te
   const id = checkId(text);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind, id }]);
-    const { state } = await found(tx, id);
+    const firmware = await found(tx, id);
+    if (firmware.unreadable !== undefined) throw new AppError("failed_precondition", firmware.reason);
+    const { state } = firmware;
     if (state.name === "downloading") return; // it is at it
     await refuseUsed(tx, id);
     await applyVerb(tx, deps.stores, { kind, id, owner: "caller", name: "download", ...doneBy(caller) });

@@ -1,4 +1,8 @@
-import type { CataloguedFirmware, FirmwareFile } from "../../lifecycles/rack-firmware/rack-firmware.ts";
+import {
+  type CataloguedFirmware,
+  type FirmwareFile,
+  whyUnavailable,
+} from "../../lifecycles/rack-firmware/rack-firmware.ts";
 
 /** A record as callers see it. */
 export interface FirmwareView extends CataloguedFirmware {
@@ -14,20 +18,27 @@ export function viewFirmware(firmware: CataloguedFirmware): FirmwareView {
   return {
     ...firmware,
     config: withoutQueries(firmware.config),
-    reason: firmware.outcome?.reason ?? (typeof cause === "string" ? cause : ""),
+    reason:
+      (firmware.unreadable && whyUnavailable(firmware)) ??
+      firmware.outcome?.reason ??
+      (typeof cause === "string" ? cause : ""),
     fileOf: (digest) => files.get(digest),
   };
 }
 
 const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, "");
 
-/** As it was written where it holds no query. */
+/** As it was written where it holds no query. Of what cannot be read nobody knows what it holds: it is not shown. */
 function withoutQueries(config: string): string {
   let hidden = false;
-  const shown: unknown = JSON.parse(config, (_key, value: unknown) => {
-    if (typeof value !== "string" || !/^\s*https?:[^?#]*[?#]/i.test(value)) return value;
-    hidden = true;
-    return withoutQuery(value);
-  });
-  return hidden ? JSON.stringify(shown) : config;
+  try {
+    const shown: unknown = JSON.parse(config, (_key, value: unknown) => {
+      if (typeof value !== "string" || !/^\s*https?:[^?#]*[?#]/i.test(value)) return value;
+      hidden = true;
+      return withoutQuery(value);
+    });
+    return hidden ? JSON.stringify(shown) : config;
+  } catch {
+    return "";
+  }
 }

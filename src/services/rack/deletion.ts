@@ -1,16 +1,20 @@
 import { AppError } from "../../kernel/errors.ts";
 import { parseRackId } from "../../kernel/ids.ts";
+import type { Rack } from "../../lifecycles/rack/rack.ts";
+import { isActive } from "../../runs/model/run.ts";
 import { recordChanges } from "../../store/lifecycle/changes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
-import { storeOf } from "../../store/lifecycle/things.ts";
+import { storeOf, type ThingKey } from "../../store/lifecycle/things.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import { listRackNamers } from "../../store/rack/rack-namers.ts";
 import { listRacks } from "../../store/rack/racks.ts";
+import { listDescendants, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { deleteDevice } from "../device/deletion.ts";
+import { deleteDevice, forceDeleteDevice } from "../device/deletion.ts";
 import { refuseHeld } from "../device/held.ts";
+import { cancelInTransaction } from "../run/cancel.ts";
 import { findRack, RACK_KIND } from "./find-rack.ts";
 import { terminateRackMaintenance } from "./maintenance.ts";
 
@@ -26,14 +30,51 @@ export async function deleteRack(deps: ServiceDeps, caller: Caller, { id, detach
   await findRack(deps.db, rackId, "id");
   if (detach) await deps.db.transaction((tx) => detachDevices(tx, deps, caller, rackId));
   await deleteDevice(deps, caller, { kind: RACK_KIND, id: rackId, field: "id" });
-  const [rack] = await listRacks(deps.db, { ids: [rackId] });
-  if (rack?.state.run === undefined) return;
-  try {
-    await terminateRackMaintenance(deps, caller, rackId);
-  } catch (error) {
-    // The run has just ended by itself: that leads to deleting as well.
-    if (!(error instanceof AppError)) throw error;
+  await endItsRun(deps, caller, rackId);
+}
+
+const ATTEMPTS = 5;
+
+/** The rack is marked, and so begins nothing new. A run that ends before it could be canceled leads to `deleting` as well. */
+async function endItsRun(deps: ServiceDeps, caller: Caller, rackId: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const [rack] = await listRacks(deps.db, { ids: [rackId] });
+    if (rack?.state.run === undefined) return;
+    try {
+      return await terminateRackMaintenance(deps, caller, rackId);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      // The run has ended, or the rack is gone: there is nothing left to cancel.
+      if (error.kind === "failed_precondition" || error.kind === "not_found") return;
+      // Its maintenance has ended, and its validation has begun.
+      if (error.kind !== "conflict" || attempt === ATTEMPTS) throw error;
+    }
   }
+}
+
+/**
+ * Removes the record at once. Devices that still name the rack bring it back. The run that works on the rack is canceled in the same
+ * transaction, with those of its runs that have not begun: they would lead devices into waiting for a rack that is gone.
+ */
+export const forceDeleteRack = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
+  forceDeleteDevice(
+    deps,
+    caller,
+    { kind: RACK_KIND, id, field: "id" },
+    {
+      find: (tx, rack) => findUnbegunRuns(tx, rack),
+      async end(tx, runs) {
+        for (const run of runs) await cancelInTransaction(tx, deps, caller, run.id);
+      },
+    },
+  );
+
+/** Its run, and what that has started and is still PENDING. What has begun is ended by the run. */
+async function findUnbegunRuns(tx: Transaction, { state: { run } }: Pick<Rack, "state">): Promise<readonly ThingKey[]> {
+  if (run === undefined) return [];
+  const [own, started] = [await listRuns(tx, { ids: [run] }), await listDescendants(tx, run)];
+  const ending = [...own.filter(({ phase }) => isActive(phase)), ...started.filter(({ phase }) => phase === "PENDING")];
+  return ending.map(({ id }) => ({ kind: "run", id }));
 }
 
 /** Who names a rack, and in which column. An expected device that still did would bring the rack back. */

@@ -7,11 +7,9 @@ import type { ActivityKind } from "../../lifecycles/rack/rack.ts";
 import { listHealthReports } from "../../store/device/health-reports.ts";
 import { type RackField, rackListing } from "../../store/rack/rack-list.ts";
 import { findLiveRackIds, listRacks, type RackRecord } from "../../store/rack/racks.ts";
-import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { checkIdList } from "../call/id-list.ts";
 import { is, type ListPage, type ListRequest, pageList } from "../call/listing.ts";
-import { forceDeleteDevice } from "../device/deletion.ts";
 import { unknownDevice } from "../device/device.ts";
 import { checkWord, type DeviceStanding, passesOf } from "../device/standing.ts";
 
@@ -83,7 +81,3 @@ export async function pageRacks(deps: ServiceDeps, request: RackQuery): Promise<
   });
   return { ...page, items: await viewRacks(deps, page.items) };
 }
-
-/** Removes the record at once. Devices that still name the rack bring it back. */
-export const forceDeleteRack = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
-  forceDeleteDevice(deps, caller, { kind: KIND, id, field: "id" });

@@ -13,7 +13,7 @@ import { parseRows, type ThingStore } from "../lifecycle/things.ts";
 import { machineStore } from "../machine/machines.ts";
 import { isFlag, isNumber, isText, oneOf, orNull, readerOf } from "../postgres/stored-json.ts";
 import { assignedSql } from "../rack/assigned.ts";
-import { parseRackFirmware, rackFirmwareJson } from "../rack-firmware/rack-firmware.ts";
+import { defaultFirmwareSql, parseRackFirmware, rackFirmwareJson } from "../rack-firmware/rack-firmware.ts";
 
 interface Row extends StateColumns {
   facts: unknown;
@@ -36,7 +36,7 @@ const SELECT = `select ${STATE_COLUMNS}, t.reprovision_requested, case when m.id
     left join machines m on m.id = t.id
     left join racks r on r.id = m.rack
     left join rack_profiles p on p.name = r.rack_profile_id
-    left join rack_firmware f on f.hardware_type = p.hardware_type and f.is_default`;
+    left join rack_firmware f on f.id = ${defaultFirmwareSql("p.hardware_type")}`;
 
 export const hostReprovisionStore: ThingStore<HostReprovision> = {
   lifecycle: hostReprovisionLifecycle,

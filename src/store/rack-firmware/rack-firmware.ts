@@ -1,6 +1,8 @@
+import { messageOf } from "../../kernel/errors.ts";
 import { rackFirmwareLifecycle } from "../../lifecycles/rack-firmware/lifecycle.ts";
 import {
   ACTIVATIONS,
+  ANY_HARDWARE,
   type CataloguedFirmware,
   FILE_SIGNS,
   FIRMWARE_CLASSES,
@@ -61,8 +63,17 @@ interface FirmwareJson {
   readonly facts: unknown;
 }
 
-/** The inverse of `rackFirmwareJson`. */
+/** The inverse of `rackFirmwareJson`. A record that cannot be read says so itself: whatever names it can be read all the same. */
 export function parseRackFirmware(json: FirmwareJson): RackFirmware {
+  try {
+    return parseReadable(json);
+  } catch (error) {
+    const { id, hardware_type: hardwareType, is_default: isDefault } = json;
+    return { id, hardwareType, isDefault, available: false, components: [], unreadable: messageOf(error) };
+  }
+}
+
+function parseReadable(json: FirmwareJson): RackFirmware {
   const { sizes } = readFacts(json.facts);
   return {
     id: json.id,
@@ -77,14 +88,14 @@ export function parseRackFirmware(json: FirmwareJson): RackFirmware {
 }
 
 function readComponents(stored: unknown): readonly KeptComponent[] {
-  if (!areComponents(stored)) throw new TypeError("the components of a firmware record cannot be read");
+  if (!areComponents(stored)) throw new TypeError("its components are not what this server knows");
   return stored;
 }
 
 function parseFirmware(row: FirmwareRow): CataloguedFirmware {
   return {
     ...parseStateColumns(row),
-    ...parseRackFirmware(row),
+    ...parseReadable(row),
     config: row.config,
     files: readComponents(row.components).map(({ digest, file }) => ({ digest, ...file })),
     facts: readFacts(row.facts),
@@ -92,6 +103,17 @@ function parseFirmware(row: FirmwareRow): CataloguedFirmware {
     updatedAt: row.updated_at,
   };
 }
+
+/** One that cannot be read must not hide the others from a list, and can be deleted. */
+function parseRecord(row: FirmwareRow): CataloguedFirmware {
+  const firmware = parseRackFirmware(row);
+  return firmware.unreadable === undefined
+    ? parseFirmware(row)
+    : { ...parseFirmware({ ...row, components: [], facts: {} }), ...firmware };
+}
+
+/** Each component of a record `f`. What is no list has none. */
+const EACH_COMPONENT = `jsonb_array_elements(case jsonb_typeof(f.components) when 'array' then f.components else '[]' end)`;
 
 const COLUMNS = `${STATE_COLUMNS}, t.config, t.components, t.hardware_type, t.is_default, t.created_at, t.updated_at`;
 
@@ -127,13 +149,13 @@ export async function listRackFirmware(db: Queryable, filter: FirmwareFilter = {
       order by t.created_at desc, t.id`,
     [filter.ids ?? null, filter.hardwareType ?? null, filter.onlyAvailable ?? false],
   );
-  return rows.map(parseFirmware);
+  return rows.map(parseRecord).filter(({ available }) => available || !filter.onlyAvailable);
 }
 
 /** The file names of a digest, for addresses under which devices fetch it. */
 export async function findArtifactName(db: Queryable, digest: string): Promise<string | undefined> {
   const [row] = await db.query<{ name: string }>(
-    `select c -> 'file' ->> 'name' as name from rack_firmware f, jsonb_array_elements(f.components) c
+    `select c -> 'file' ->> 'name' as name from rack_firmware f, ${EACH_COMPONENT} c
       where f.components @> $1::jsonb and c ->> 'digest' = $2 order by f.created_at desc limit 1`,
     [JSON.stringify([{ digest }]), digest],
   );
@@ -143,7 +165,7 @@ export async function findArtifactName(db: Queryable, digest: string): Promise<s
 /** Every digest that some record names. */
 export async function listArtifactDigests(db: Queryable): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ digest: string }>(
-    `select distinct c ->> 'digest' as digest from rack_firmware f, jsonb_array_elements(f.components) c`,
+    `select distinct c ->> 'digest' as digest from rack_firmware f, ${EACH_COMPONENT} c`,
   );
   return new Set(rows.map(({ digest }) => digest));
 }
@@ -152,7 +174,7 @@ export async function listArtifactDigests(db: Queryable): Promise<ReadonlySet<st
 export async function listAvailableDigests(db: Queryable): Promise<readonly { id: string; digest: string }[]> {
   return db.query<{ id: string; digest: string }>({
     name: "rack_firmware.available_digests",
-    text: `select distinct f.id, c ->> 'digest' as digest from rack_firmware f, jsonb_array_elements(f.components) c
+    text: `select distinct f.id, c ->> 'digest' as digest from rack_firmware f, ${EACH_COMPONENT} c
             where f.state = 'available' order by f.id`,
     values: [],
   });
@@ -162,6 +184,17 @@ export async function listAvailableDigests(db: Queryable): Promise<readonly { id
 export async function findDefault(db: Queryable, hardwareType: string): Promise<string | undefined> {
   const text = "select id from rack_firmware where hardware_type = $1 and is_default";
   return (await db.query<{ id: string }>(text, [hardwareType]))[0]?.id;
+}
+
+/** The id of what racks of a hardware type get where nobody names a version: the type's own default comes before one that suits all. */
+export const defaultFirmwareSql = (hardwareType: string): string =>
+  `(select d.id from rack_firmware d where d.is_default and d.hardware_type in (${hardwareType}, '${ANY_HARDWARE}')
+     order by d.hardware_type = ${hardwareType} desc limit 1)`;
+
+/** The same for one hardware type; undefined where there is none. */
+export async function findDefaultFor(db: Queryable, hardwareType: string): Promise<string | undefined> {
+  const [row] = await db.query<{ id: string | null }>(`select ${defaultFirmwareSql("$1")} as id`, [hardwareType]);
+  return row?.id ?? undefined;
 }
 
 /** A run that is active and works with the record. */

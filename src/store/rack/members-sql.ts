@@ -1,5 +1,4 @@
-import { ANY_HARDWARE } from "../../lifecycles/rack-firmware/rack-firmware.ts";
-import { rackFirmwareJson } from "../rack-firmware/rack-firmware.ts";
+import { defaultFirmwareSql, rackFirmwareJson } from "../rack-firmware/rack-firmware.ts";
 import { assignedSql } from "./assigned.ts";
 
 /**
@@ -61,10 +60,8 @@ export const SWITCHES = listOf(
 
 export const PROFILE = "(select to_jsonb(p) from rack_profiles p where p.name = t.rack_profile_id)";
 
-/** That of the rack's own hardware type comes before one that suits all. */
-export const DEFAULT_FIRMWARE = `(select ${rackFirmwareJson("f")} from rack_firmware f
-    join rack_profiles p on p.name = t.rack_profile_id and f.hardware_type in (p.hardware_type, '${ANY_HARDWARE}')
-   where f.is_default order by f.hardware_type = p.hardware_type desc limit 1)`;
+export const DEFAULT_FIRMWARE = `(select ${rackFirmwareJson("f")} from rack_profiles p
+    join rack_firmware f on f.id = ${defaultFirmwareSql("p.hardware_type")} where p.name = t.rack_profile_id)`;
 
 /** The one that the pending maintenance request names. */
 export const REQUESTED_FIRMWARE = `(select ${rackFirmwareJson("f")} from rack_firmware f

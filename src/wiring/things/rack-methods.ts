@@ -33,6 +33,8 @@ export const rackRoles: MethodRoles = {
   "millwright.v1.RackService/ForceDeleteRack":   ["ForgeAdminCLI"],
   "millwright.v1.RackService/StartRackMaintenance":     ["ForgeAdminCLI"],
   "millwright.v1.RackService/PreviewRackMaintenance":   ["viewer"],
+  "millwright.v1.RackService/PreviewRackMaintenance include_assigned": ["admin"],
+  "millwright.v1.RackService/StartRackMaintenance include_assigned": ["admin"],
   "millwright.v1.RackService/TerminateRackMaintenance": ["operator"],
   "millwright.v1.RackService/ReprovisionRack":          ["ForgeAdminCLI"],
   "millwright.v1.RackService/ClearRackError":           ["operator"],

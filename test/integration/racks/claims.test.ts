@@ -3,18 +3,21 @@ import { minutes } from "../../../src/kernel/time/duration.ts";
 import { type AnyStep, defineStep } from "../../../src/runs/model/step.ts";
 import { serverSteps } from "../../../src/runs/steps/index.ts";
 import { setDevicePower } from "../../../src/runs/steps/rack/set-device-power.ts";
+import { updateFirmware } from "../../../src/runs/steps/rack/update-firmware.ts";
 import { startsRun } from "../../../src/runs/targets/new-run.ts";
 import type { RunTarget } from "../../../src/runs/targets/run-target.ts";
 import { explainRack } from "../../../src/services/explain/rack/rack.ts";
+import { forceDeleteRack } from "../../../src/services/rack/deletion.ts";
 import {
   reprovisionRack,
   startRackMaintenance,
   terminateRackMaintenance,
 } from "../../../src/services/rack/maintenance.ts";
-import { forceDeleteRack } from "../../../src/services/rack/racks.ts";
 import { createAll } from "../../../src/store/lifecycle/create.ts";
+import { announce } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
+import * as work from "../../../src/store/lifecycle/work.ts";
 import { listRuns } from "../../../src/store/run/runs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { DRAINED, IN_USE, rackBench } from "../../support/racks/rack-bench.ts";
@@ -274,6 +277,50 @@ test("a rack that is deleted by force leaves no device waiting for it", async ()
     { state: "ready" },
   ]);
   await allow(tray);
+});
+
+test("a rack that is deleted by force cancels what its run has not begun: no switch waits for a rack that is gone", async () => {
+  const [tray = ""] = await readyRack("c-unbegun", 1);
+  const id = "sw-unbegun";
+  await surface.db.query(
+    `insert into switches (id, name, rack_id, bmc_mac, bmc_address, bmc_port, state)
+     values ($1, $1, null, '02:00:00:00:98:01', '192.0.2.1', 443, 'ready')`,
+    [id],
+  );
+  await start("c-unbegun");
+  await eventually(async () => switched.length === 1, { what: "its tray is being switched" });
+  const { run: runId = "" } = (await racks.rack("c-unbegun")).state;
+  const flash = { name: "firmware", kind: updateFirmware.kind, timeoutSeconds: 60, maxRetries: 0, payload: {} };
+  const child = startsRun(
+    {
+      target: { kind: "switch", id },
+      plan: { planId: "switch-firmware", displayName: "", steps: [flash] },
+      initiator: "rack",
+      holder: { kind: "rack", id: "c-unbegun" },
+    },
+    ["unbegun"],
+    { parent_run_id: runId, parent_step: "firmware_upgrade", parent_round: 1 },
+  );
+  // Nothing wakes it before the rack is gone: it is PENDING as one that no replica has come to yet.
+  const asleep = { kind: "run", id: child.id };
+  await surface.db.transaction(async (tx) => {
+    await lockThings(tx, [asleep]);
+    await createAll(tx, storeOf(surface.deps.stores, "run"), [{ id: child.id, row: child.row }], { actor: "tester" });
+    await tx.query("update work set wake_at = 'infinity' where kind = 'run' and id = $1", [child.id]);
+  });
+  expect(await phaseOf(child.id)).toBe("PENDING");
+
+  await forceDeleteRack(surface.deps, tester, "c-unbegun");
+  expect((await listRuns(surface.db, { ids: [child.id] }))[0]?.cancelRequestedAt).not.toBeNull();
+  await surface.db.transaction(async (tx) => {
+    await work.wake(tx, [asleep]);
+    await announce(tx);
+  });
+  await allow(tray);
+  await until(child.id, "CANCELED");
+  await until(runId, "CANCELED");
+  const journal = await surface.db.query("select to_state from journal where kind = 'switch' and id = $1", [id]);
+  expect(journal.map(({ to_state }) => to_state)).not.toContain("reprovisioning");
 });
 
 test("a tray that comes into use while the rack waits is not touched, and the request ends with its name", async () => {

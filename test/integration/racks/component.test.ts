@@ -8,9 +8,14 @@ import {
   ComponentManagerStatusCode as Status,
 } from "../../../contract/forge/component_pb.js";
 import { PowerShelfIdListSchema } from "../../../contract/forge/shared_pb.js";
+import { explainRackFirmware } from "../../../src/services/explain/rack/rack-firmware.ts";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
+import { getRackFirmware } from "../../../src/services/rack-firmware/rack-firmware.ts";
+import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { countStates } from "../../../src/store/lifecycle/measurements.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
+import { listRacks } from "../../../src/store/rack/racks.ts";
+import { findDefaultFor } from "../../../src/store/rack-firmware/rack-firmware.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, type ForgeUnderTest, refusal, startForge } from "../api/forge-under-test.ts";
 
@@ -239,6 +244,72 @@ describe("status and versions", () => {
     const machineIds = [{ id: "j1" }, { id: "nope" }];
     const { entries } = await it.forge.getComponentInventory({ target: { case: "machineIds", value: { machineIds } } });
     expect(entries.map(({ result }) => result?.status)).toEqual([Status.SUCCESS, Status.NOT_FOUND]);
+  });
+});
+
+describe("the default of a rack's devices", () => {
+  const defaultsOf = async (rack: string, tray: string) => [
+    (await listRacks(it.db, { ids: [rack] }))[0]?.defaultFirmware?.id,
+    (await hostReprovisionStore.load(it.db, [tray])).things[0]?.firmware?.id,
+    await findDefaultFor(it.db, "gb500"),
+  ];
+
+  test("is the same for the rack, its trays and its shelves: that of its type, else one that suits all", async () => {
+    await it.db.execute(
+      `insert into rack_profiles (name, hardware_type, class, created_by, compute, switches, power_shelves)
+       values ('p500', 'gb500', 'prod', 'test', '{"count":1}', '{"count":0}', '{"count":0}')`,
+    );
+    const rack = await aRack(["any-1"], { profile: "p500" });
+    expect(await defaultsOf(rack, "any-1")).toEqual([undefined, undefined, undefined]);
+    await addFirmware("fw-for-all", "1", "any");
+    await it.db.execute("update rack_firmware set is_default = true where id = 'fw-for-all'");
+    expect(await defaultsOf(rack, "any-1")).toEqual(Array(3).fill("fw-for-all"));
+    await addFirmware("fw-of-type", "1", "gb500");
+    await it.db.execute("update rack_firmware set is_default = true where id = 'fw-of-type'");
+    expect(await defaultsOf(rack, "any-1")).toEqual(Array(3).fill("fw-of-type"));
+    await it.db.execute("update rack_firmware set is_default = false where id in ('fw-of-type', 'fw-for-all')");
+  });
+});
+
+describe("a record of the catalogue that cannot be read", () => {
+  test.each([
+    ["no list", '{"compute": []}'],
+    ["components of another shape", '[{"device": "toaster"}]'],
+  ])("(%s) hides no rack and no other record, says so by its name, and can be deleted", async (what, components) => {
+    const id = `fw-damaged-${what.length}`;
+    const type = `type-${what.length}`;
+    await it.db.execute(
+      `insert into rack_profiles (name, hardware_type, class, created_by, compute, switches, power_shelves)
+       values ($1, $1, 'prod', 'test', '{"count":1}', '{"count":0}', '{"count":0}')`,
+      [type],
+    );
+    await it.db.execute(
+      `insert into rack_firmware (id, config, components, hardware_type, state, is_default)
+       values ($1, 'no JSON: https://files/a?sig=secret', $2::jsonb, $3, 'available', true)`,
+      [id, components, type],
+    );
+    const rack = await aRack([`dam-${what.length}`], { profile: type });
+    const { things, unreadable } = await storeOf(it.deps.stores, "rack").load(it.db, [rack]);
+    expect(unreadable).toEqual([]);
+    expect(things).toMatchObject([{ defaultFirmware: { id, available: false } }]);
+    const { unreadable: trays } = await hostReprovisionStore.load(it.db, [`dam-${what.length}`]);
+    expect(trays).toEqual([]);
+
+    const listed = (await it.forge.listRackFirmware({})).configs;
+    expect(listed.map((each) => each.id)).toEqual(expect.arrayContaining([id, "fw-v2.1"]));
+    expect(listed.find((each) => each.id === id)).toMatchObject({ available: false, configJson: "" });
+    expect((await getRackFirmware(it.deps, id)).reason).toContain(`millwright rack-firmware delete ${id}`);
+    const { headline, nextCommands } = await explainRackFirmware(it.deps, id);
+    expect(headline).toContain(`the record of firmware ${id} cannot be read`);
+    expect(nextCommands[0]?.command).toBe(`millwright rack-firmware delete ${id}`);
+    expect(
+      await refusal(it.forge.applyRackFirmware({ rackId: { id: rack }, firmwareId: id, firmwareType: "prod" })),
+    ).toMatchObject({
+      code: Code.FailedPrecondition,
+      message: expect.stringContaining(id),
+    });
+    await it.forge.deleteRackFirmware({ id });
+    expect(await refusal(it.forge.getRackFirmware({ id }))).toMatchObject({ code: Code.NotFound });
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deleteRack } from "../../../src/services/rack/deletion.ts";
+import { deleteRack, forceDeleteRack } from "../../../src/services/rack/deletion.ts";
 import {
   clearRackError,
   reprovisionRack,
@@ -7,7 +7,6 @@ import {
   startRackMaintenance,
   terminateRackMaintenance,
 } from "../../../src/services/rack/maintenance.ts";
-import { forceDeleteRack } from "../../../src/services/rack/racks.ts";
 import { listRuns } from "../../../src/store/run/runs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { CHECKED, IN_USE, rackBench } from "../../support/racks/rack-bench.ts";

@@ -329,8 +329,30 @@ describe("a shelf that another works on", () => {
     });
     expect((await rowOf()).rackId).toBe("rack-1");
     expect((await shelfOf("found"))?.rackId).toBe("rack-1");
-    await update({ serial: "SN2", bmcEndpoint: "192.0.2.9:443" });
-    expect((await shelfOf("found"))?.bmc.address).toBe("192.0.2.9");
+    await update({ serial: "SN2" });
+    expect((await rowOf()).serial).toBe("SN2");
+  });
+
+  test.each([
+    ["address", "192.0.2.9:443"],
+    ["port", "192.0.2.1:8443"],
+  ])("keeps its BMC's %s: what works on it would go on at another device", async (_, bmcEndpoint) => {
+    await add();
+    await explore();
+    await hold();
+    await expect(update({ bmcEndpoint })).rejects.toMatchObject({
+      kind: "failed_precondition",
+      message: expect.stringContaining(
+        "power shelf found cannot be moved to another address: rack rack-1 (maintenance) works on it",
+      ),
+      detail: { field: "bmc_ip_address" },
+    });
+    expect((await shelfOf("found"))?.bmc).toMatchObject({ address: "192.0.2.1", port: 443 });
+    expect((await rowOf()).bmc).toMatchObject({ address: "192.0.2.1", port: 443 });
+    await it.db.query("truncate claims");
+    await update({ bmcEndpoint });
+    const [address, port] = bmcEndpoint.split(":");
+    expect((await shelfOf("found"))?.bmc).toMatchObject({ address, port: Number(port) });
   });
 
   test("is not deleted", async () => {

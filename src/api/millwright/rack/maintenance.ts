@@ -4,8 +4,7 @@ import type {
   RackService,
   StartRackMaintenanceRequest,
 } from "../../../../contract/millwright/v1/rack_pb.js";
-import { AppError, wrongField } from "../../../kernel/errors.ts";
-import type { Caller } from "../../../services/call/caller.ts";
+import { wrongField } from "../../../kernel/errors.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import { deleteRack } from "../../../services/rack/deletion.ts";
 import {
@@ -27,14 +26,10 @@ type Asked = Omit<StartRackMaintenanceRequest, "$typeName" | "$unknown">;
 
 export const rackMaintenance = (deps: ServiceDeps & PreviewDeps) =>
   ({
-    startRackMaintenance(request, { values }) {
-      const caller = values.get(callerKey);
-      return startRackMaintenance(deps, caller, inputFrom(request, caller));
-    },
-    async previewRackMaintenance(request, { values }) {
-      const caller = values.get(callerKey);
-      return rackPreviewOf(await previewRackMaintenance(deps, caller, inputFrom(request, caller)));
-    },
+    startRackMaintenance: async (request, { values }) =>
+      startRackMaintenance(deps, values.get(callerKey), inputFrom(request)),
+    previewRackMaintenance: async (request, { values }) =>
+      rackPreviewOf(await previewRackMaintenance(deps, values.get(callerKey), inputFrom(request))),
     async terminateRackMaintenance({ rackId }, { values }) {
       await terminateRackMaintenance(deps, values.get(callerKey), rackId);
       return {};
@@ -51,23 +46,17 @@ export const rackMaintenance = (deps: ServiceDeps & PreviewDeps) =>
     },
   }) satisfies Partial<ServiceImpl<typeof RackService>>;
 
-function inputFrom(request: Asked, caller: Caller): StartRackMaintenance {
-  if (request.includeAssigned && !caller.roles.includes("admin"))
-    throw new AppError("permission_denied", "include_assigned: requires the role admin", {
-      field: "include_assigned",
-    });
-  return {
-    rackId: request.rackId,
-    scope: {
-      machine_ids: request.machineIds,
-      switch_ids: request.switchIds,
-      power_shelf_ids: request.powerShelfIds,
-    },
-    activities: request.activities.map(activityFrom),
-    reference: nonEmpty(request.reference),
-    ...(request.includeAssigned && { includeAssigned: { reason: request.reason } }),
-  };
-}
+const inputFrom = (request: Asked): StartRackMaintenance => ({
+  rackId: request.rackId,
+  scope: {
+    machine_ids: request.machineIds,
+    switch_ids: request.switchIds,
+    power_shelf_ids: request.powerShelfIds,
+  },
+  activities: request.activities.map(activityFrom),
+  reference: nonEmpty(request.reference),
+  ...(request.includeAssigned && { includeAssigned: { reason: request.reason } }),
+});
 
 function activityFrom({ kind, firmwareVersion, components, operation }: RackActivity, at: number): Activity {
   switch (kind) {

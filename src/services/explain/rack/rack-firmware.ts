@@ -1,3 +1,4 @@
+import { whyUnavailable } from "../../../lifecycles/rack-firmware/rack-firmware.ts";
 import { listRackFirmware } from "../../../store/rack-firmware/rack-firmware.ts";
 import type { ServiceDeps } from "../../call/deps.ts";
 import { explainAnyThing } from "../any-thing.ts";
@@ -9,6 +10,11 @@ export async function explainRackFirmware(deps: ServiceDeps, id: string): Promis
   const [firmware] = await listRackFirmware(deps.db, { ids: [id] });
   if (!firmware) return plain;
   const { state, isDefault, hardwareType } = firmware;
+  const unreadable = firmware.unreadable && whyUnavailable(firmware);
+  if (unreadable) {
+    const remove = say(`rack-firmware delete ${id}`, "removes the record, so that it can be created again");
+    return { ...plain, headline: unreadable, nextCommands: inOrder([remove, ...plain.nextCommands]) };
+  }
   const cause = typeof state.cause === "string" ? `: ${state.cause}` : "";
   const role = isDefault ? `; it is the default of hardware type ${hardwareType}` : "";
   return {

@@ -1,4 +1,5 @@
 import { wrongField } from "./errors.ts";
+import { isPrintable } from "./printable.ts";
 
 const DEVICE_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -29,6 +30,7 @@ const LONGEST_RACK_ID = 64;
 export function parseRackId(text: string, field: string): string {
   if (text === "") throw wrongField(field, "is empty; give the id of a rack");
   if (text.length > LONGEST_RACK_ID) throw wrongField(field, `at most ${LONGEST_RACK_ID} characters`);
+  if (!isPrintable(text)) throw wrongField(field, "has a character that cannot be shown, such as a line break");
   return text;
 }
 

@@ -35,6 +35,7 @@ async function everything(): Promise<unknown> {
     `select (select count(*) from journal where kind <> 'machine') as journal, (select count(*) from secrets) as secrets,
             (select count(*) from tokens) as tokens, (select count(*) from health_reports) as reports,
             (select jsonb_agg(to_jsonb(s) - 'facts' order by id) from power_shelves s) as shelves,
+            (select jsonb_agg(to_jsonb(r) - 'facts' order by id) from racks r) as racks,
             (select jsonb_agg(to_jsonb(e) - 'facts' order by id) from expected_power_shelves e) as expected`,
   );
   return row;
@@ -42,6 +43,7 @@ async function everything(): Promise<unknown> {
 
 const OFF = "POWER_SHELF_MAINTENANCE_OPERATION_POWER_OFF";
 const MAINTENANCE = "forge.Forge/SetPowerShelfMaintenance";
+const START = "millwright.v1.RackService/StartRackMaintenance";
 const expected = {
   bmcMacAddress: "02:00:00:00:00:01",
   bmcUsername: "root",
@@ -87,6 +89,38 @@ const REFUSALS: readonly (readonly [title: string, method: string, body: () => u
   ["an unknown role",          "millwright.v1.TokenService/CreateToken", () => ({ name: "eve", roles: ["emperor"] }), 400, /roles/],
   ["an unknown token",         "millwright.v1.TokenService/RevokeToken", () => ({ id: "0123456789abcdef" }),          404, /./],
   ["an unknown shelf",         "millwright.v1.PowerShelfService/GetPowerShelf", () => ({ id: "ps-unknown" }),         404, /ps-unknown/],
+  ["an unknown rack",          START, () => ({ rackId: "rack-99" }),                                                  404, /rack-99 does not exist/],
+  ["a rack in another case",   START, () => ({ rackId: "RACK-1" }),                                                   404, /RACK-1 does not exist/],
+  ["no rack",                  START, () => ({}),                                                                     400, /rack_id/],
+  ["a rack with a zero byte",  START, () => ({ rackId: "rack-1\u0000" }),                                             400, /rack_id/],
+  ["a rack with a new line",   START, () => ({ rackId: "rack-1\nrack-2" }),                                           400, /rack_id/],
+  ["a tray with an escape",    START, () => ({ rackId: "rack-1", machineIds: ["m\u001b[31m"] }),                      400, /machine_ids/],
+  ["10,000 trays",             START, () => ({ rackId: "rack-1", machineIds: Array.from({ length: 10_000 }, (_, n) => `m-${n}`) }), 400, /machine_ids|scope/],
+  ["an empty tray",            START, () => ({ rackId: "rack-1", machineIds: [""] }),                                 400, /machine_ids/],
+  ["an unknown activity",      START, () => ({ rackId: "rack-1", activities: [{ kind: "explode" }] }),                400, /activities\[0\].kind/],
+  ["an activity twice",        START, () => ({ rackId: "rack-1", activities: [{ kind: "power_sequence" }, { kind: "power_sequence" }] }), 400, /activities/],
+  ["an unknown operation",     START, () => ({ rackId: "rack-1", activities: [{ kind: "power_sequence", operation: "melt" }] }), 400, /operation/],
+  ["a version with a zero byte", START, () => ({ rackId: "rack-1", activities: [{ kind: "firmware_upgrade", firmwareVersion: "fw\u0000" }] }), 400, /firmware_version/],
+  ["a component with a zero byte", START, () => ({ rackId: "rack-1", activities: [{ kind: "firmware_upgrade", components: ["bmc\u0000"] }] }), 400, /components/],
+  ["a reference with a zero byte", START, () => ({ rackId: "rack-1", reference: "x\u0000" }),                         400, /reference/],
+  ["an unknown rack to refresh", "millwright.v1.RackService/RefreshRack", () => ({ id: "rack-99" }),                  404, /rack-99/],
+  ["no rack to refresh",       "millwright.v1.RackService/RefreshRack", () => ({}),                                   400, /id/],
+  ["an unknown rack to end",   "millwright.v1.RackService/TerminateRackMaintenance", () => ({ rackId: "rack-99" }),   404, /rack-99/],
+  ["an unknown rack to clear", "millwright.v1.RackService/ClearRackError", () => ({ rackId: "rack-99" }),             404, /rack-99/],
+  ["an unknown rack to reprovision", "millwright.v1.RackService/ReprovisionRack", () => ({ rackId: "rack-99" }),      404, /rack-99/],
+  ["an unknown field of racks", "millwright.v1.RackService/ListRacks", () => ({ filter: "colour=red" }),              400, /colour/],
+  ["an unknown order of racks", "millwright.v1.RackService/ListRacks", () => ({ orderBy: "colour" }),                 400, /colour/],
+  ["an unknown state of racks", "millwright.v1.RackService/ListRacks", () => ({ state: "broken" }),                   400, /state/],
+  ["an unknown switch",        "millwright.v1.SwitchService/GetSwitch", () => ({ id: "sw-unknown" }),                 404, /sw-unknown/],
+  ["a switch with a zero byte", "millwright.v1.SwitchService/GetSwitch", () => ({ id: "sw\u0000" }),                  400, /id/],
+  ["an unknown switch to read", "millwright.v1.SwitchService/RefreshSwitch", () => ({ id: "sw-unknown" }),            404, /sw-unknown/],
+  ["a bad MAC of a switch",    "millwright.v1.SwitchService/ListSwitches", () => ({ nvosMac: "zz" }),                 400, /nvos_mac/],
+  ["an unknown state of switches", "millwright.v1.SwitchService/ListSwitches", () => ({ state: "broken" }),           400, /state/],
+  ["10,000 racks",             "forge.Forge/FindRacksByIds", () => ({ rackIds: Array.from({ length: 10_000 }, (_, n) => ({ id: `rack-${n}` })) }), 400, /rack_ids.*100/],
+  ["no racks",                 "forge.Forge/FindRacksByIds", () => ({}),                                              400, /rack_ids/],
+  ["an unknown rack on demand", "forge.Forge/OnDemandRackMaintenance", () => ({ rackId: { id: "rack-99" } }),         404, /rack-99/],
+  ["an empty activity",        "forge.Forge/OnDemandRackMaintenance", () => ({ rackId: { id: "rack-1" }, scope: { activities: [{}] } }), 400, /activit/],
+  ["a rack name of one letter", "forge.Forge/UpdateRackMetadata", () => ({ rackId: { id: "rack-1" }, metadata: { name: "x" } }), 400, /metadata.name/],
 ];
 
 describe("refused by name, without a trace", () => {

@@ -66,6 +66,45 @@ export const LISTED_ROWS = {
          from generate_series($1::int, $1::int + $2::int - 1) as i`,
       [from, count],
     ),
+  switches: (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into switches (id, name, description, rack_id, bmc_mac, bmc_address, bmc_port, labels, facts, state, state_since,
+                             deleted_at, created_at, state_data, outcome, nvos_macs)
+       select 'sw-' || lpad(i::text, 5, '0'), 'Switch ' || i % 6, case when i % 2 = 0 then '' else 'left' end,
+              case when i % 3 > 0 then 'rack-' || i % 4 end, 'cc:' || lpad(to_hex(i / 256), 2, '0') || ':00:00:00:' || lpad(to_hex(i % 256), 2, '0'),
+              '10.0.1.' || i % 5, 443, case when i % 2 = 0 then '{"tier": "gold", "spare": null}' else '{}' end::jsonb,
+              case when i % 3 = 0 then '{}'::jsonb else jsonb_build_object('serial', 'S' || i, 'trayIndex', case when i % 2 = 0 then 'null'::jsonb else to_jsonb(i % 9) end,
+                'isPrimary', i % 9 = 1, 'fabric', case when i % 4 > 0 then jsonb_build_object('state', (array['ok', 'not_ok'])[1 + i % 2], 'at', '2026-01-01T00:00:00.000Z') end,
+                'powerState', 'on', 'health', (array['ok', 'warning'])[1 + i % 2]) end,
+              (array['ready', 'error', 'bom_validating'])[1 + i % 3], now() - (i % 4) * interval '3 minutes',
+              case when i % 5 = 0 then '2026-01-01T00:00:00Z'::timestamptz + i * interval '1 second' end,
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds',
+              case when i % 3 = 1 and i % 2 = 0 then '{"cause": "it refused", "failure": {"code": "refused_by_device"}}' else '{}' end::jsonb,
+              case when i % 4 = 0 then jsonb_build_object('type', 'failing', 'reason', 'r', 'since', to_jsonb(now() - (i % 8) * interval '1 minute'))
+                   when i % 7 = 0 then '{"type": "needs_intervention", "reason": "r"}' end,
+              case when i % 2 = 0 then '{}'::text[] else array['dd:00:00:00:00:' || lpad(to_hex(i % 200), 2, '0')] end
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  racks: (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into racks (id, name, description, rack_profile_id, labels, state, state_since, deleted_at, created_at, state_data, outcome,
+                          maintenance_requested, reprovision_requested)
+       select 'r-' || lpad(i::text, 5, '0'), 'Rack ' || i % 6, case when i % 2 = 0 then '' else 'left' end, nullif('p' || i % 3, 'p0'),
+              case when i % 2 = 0 then '{"tier": "gold", "spare": null}' else '{}' end::jsonb,
+              (array['ready', 'error', 'created', 'maintenance', 'discovering'])[1 + i % 5], now() - (i % 4) * interval '11 hours',
+              case when i % 7 = 0 then '2026-01-01T00:00:00Z'::timestamptz + i * interval '1 second' end,
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds',
+              case i % 5 when 1 then '{"cause": "m1 failed", "failure": {"code": "firmware_not_applied"}}'
+                         when 3 then '{"activity": "firmware_upgrade", "phase": "start", "trigger": "on_demand"}' else '{}' end::jsonb,
+              case when i % 4 = 0 then jsonb_build_object('type', 'failing', 'reason', 'r', 'since', to_jsonb(now() - (i % 8) * interval '1 minute'))
+                   when i % 11 = 0 then '{"type": "needs_intervention", "reason": "r"}'
+                   when i % 3 = 0 then '{"type": "waiting", "reason": "r", "cause": {"code": "busy"}}' end,
+              case when i % 6 = 0 then '{"id": "q1", "initiator": "ann", "requested_at": "2026-01-01T00:00:00.000Z", "scope": {"machine_ids": [], "switch_ids": [], "power_shelf_ids": []}, "activities": []}'::jsonb end,
+              case when i % 9 = 0 then '{"id": "q2", "initiator": "ann", "requested_at": "2026-01-01T00:00:00.000Z", "scope": {"machine_ids": [], "switch_ids": [], "power_shelf_ids": []}, "activities": []}'::jsonb end
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
   "expected power shelves": (db: Queryable, from: number, count: number) =>
     db.execute(
       `insert into expected_power_shelves (id, name, rack_id, bmc_mac, bmc_username, bmc_address, bmc_port, shelf_serial_number, labels,

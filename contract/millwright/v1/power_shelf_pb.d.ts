@@ -639,13 +639,13 @@ export declare type PowerShelf = Message<"millwright.v1.PowerShelf"> & {
 export declare const PowerShelfSchema: GenMessage<PowerShelf>;
 
 /**
- * One report on the health of a shelf, in short; forge.Forge has all of it.
+ * One report on the health of a device, in short; forge.Forge has all of it.
  *
  * @generated from message millwright.v1.HealthSource
  */
 export declare type HealthSource = Message<"millwright.v1.HealthSource"> & {
   /**
-   * Who reports: bmc for the shelf's own BMC.
+   * Who reports: bmc for the device's own BMC.
    *
    * @generated from field: string source = 1;
    */
@@ -694,7 +694,7 @@ export declare type HealthSourceAlert = Message<"millwright.v1.HealthSourceAlert
   id: string;
 
   /**
-   * What of the shelf it is about; empty for all of it.
+   * What of the device it is about; empty for all of it.
    *
    * @generated from field: string target = 2;
    */

@@ -37,7 +37,7 @@ export declare type ListRacksRequest = Message<"millwright.v1.ListRacksRequest">
   state: string;
 
   /**
-   * Only racks that need attention: in error, or longer in their state than they should be.
+   * Only racks that need attention: see Rack.stuck.
    *
    * @generated from field: bool stuck_only = 4;
    */
@@ -51,7 +51,7 @@ export declare type ListRacksRequest = Message<"millwright.v1.ListRacksRequest">
   filter: string;
 
   /**
-   * Such as state, state_since desc. Empty: by id. It must be the same on every page.
+   * Such as urgency desc, state_since. Empty: by id. It must be the same on every page.
    *
    * @generated from field: string order_by = 6;
    */
@@ -63,6 +63,13 @@ export declare type ListRacksRequest = Message<"millwright.v1.ListRacksRequest">
    * @generated from field: bool with_total = 7;
    */
   withTotal: boolean;
+
+  /**
+   * Only racks whose last pass failed.
+   *
+   * @generated from field: bool failing_only = 8;
+   */
+  failingOnly: boolean;
 };
 
 /**
@@ -134,6 +141,34 @@ export declare type GetRackResponse = Message<"millwright.v1.GetRackResponse"> &
  * Use `create(GetRackResponseSchema)` to create a new message.
  */
 export declare const GetRackResponseSchema: GenMessage<GetRackResponse>;
+
+/**
+ * @generated from message millwright.v1.RefreshRackRequest
+ */
+export declare type RefreshRackRequest = Message<"millwright.v1.RefreshRackRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.RefreshRackRequest.
+ * Use `create(RefreshRackRequestSchema)` to create a new message.
+ */
+export declare const RefreshRackRequestSchema: GenMessage<RefreshRackRequest>;
+
+/**
+ * @generated from message millwright.v1.RefreshRackResponse
+ */
+export declare type RefreshRackResponse = Message<"millwright.v1.RefreshRackResponse"> & {
+};
+
+/**
+ * Describes the message millwright.v1.RefreshRackResponse.
+ * Use `create(RefreshRackResponseSchema)` to create a new message.
+ */
+export declare const RefreshRackResponseSchema: GenMessage<RefreshRackResponse>;
 
 /**
  * @generated from message millwright.v1.StartRackMaintenanceRequest
@@ -822,7 +857,8 @@ export declare type Rack = Message<"millwright.v1.Rack"> & {
   reason: string;
 
   /**
-   * The rack needs attention.
+   * The rack needs attention: it is in error, waits for a person, is longer in its state than it should be, or has been failing for
+   * more than a minute.
    *
    * @generated from field: bool stuck = 12;
    */
@@ -905,6 +941,48 @@ export declare type Rack = Message<"millwright.v1.Rack"> & {
    * @generated from field: google.protobuf.Timestamp next_check_at = 24;
    */
   nextCheckAt?: Timestamp | undefined;
+
+  /**
+   * How the controller's last pass ended, where there is something to say: waiting, failing or needs_intervention; else empty.
+   *
+   * @generated from field: string condition = 25;
+   */
+  condition: string;
+
+  /**
+   * The last pass failed.
+   *
+   * @generated from field: bool failing = 26;
+   */
+  failing: boolean;
+
+  /**
+   * Since when passes have failed; absent while they do not.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 27;
+   */
+  failingSince?: Timestamp | undefined;
+
+  /**
+   * Which racks to look at first. 3: stuck; 2: failing; 1: at work, or something is requested of it; 0: at rest.
+   *
+   * @generated from field: int32 urgency = 28;
+   */
+  urgency: number;
+
+  /**
+   * How long it may stay in this state; absent where racks rest.
+   *
+   * @generated from field: google.protobuf.Duration sla = 29;
+   */
+  sla?: Duration | undefined;
+
+  /**
+   * The default of the rack's hardware type, which the next discovery or reprovision gives it; empty: none.
+   *
+   * @generated from field: string default_firmware = 30;
+   */
+  defaultFirmware: string;
 };
 
 /**
@@ -998,6 +1076,32 @@ export declare type RackMember = Message<"millwright.v1.RackMember"> & {
    * @generated from field: string unproven_run = 6;
    */
   unprovenRun: string;
+
+  /**
+   * @generated from field: string name = 7;
+   */
+  name: string;
+
+  /**
+   * Why it is not ready, or what it waits for; empty when there is nothing to say.
+   *
+   * @generated from field: string why = 8;
+   */
+  why: string;
+
+  /**
+   * As last read: on, off, powering_on, powering_off or unknown.
+   *
+   * @generated from field: string power_state = 9;
+   */
+  powerState: string;
+
+  /**
+   * Each component that the wanted firmware has something for.
+   *
+   * @generated from field: repeated millwright.v1.RackMemberFirmware firmware = 10;
+   */
+  firmware: RackMemberFirmware[];
 };
 
 /**
@@ -1005,6 +1109,38 @@ export declare type RackMember = Message<"millwright.v1.RackMember"> & {
  * Use `create(RackMemberSchema)` to create a new message.
  */
 export declare const RackMemberSchema: GenMessage<RackMember>;
+
+/**
+ * What a device has and should have of one component.
+ *
+ * @generated from message millwright.v1.RackMemberFirmware
+ */
+export declare type RackMemberFirmware = Message<"millwright.v1.RackMemberFirmware"> & {
+  /**
+   * Such as bmc.
+   *
+   * @generated from field: string component = 1;
+   */
+  component: string;
+
+  /**
+   * As last read; empty: not known.
+   *
+   * @generated from field: string installed = 2;
+   */
+  installed: string;
+
+  /**
+   * @generated from field: string wanted = 3;
+   */
+  wanted: string;
+};
+
+/**
+ * Describes the message millwright.v1.RackMemberFirmware.
+ * Use `create(RackMemberFirmwareSchema)` to create a new message.
+ */
+export declare const RackMemberFirmwareSchema: GenMessage<RackMemberFirmware>;
 
 /**
  * Something that was asked of a rack.
@@ -1293,6 +1429,16 @@ export declare const RackService: GenService<{
     methodKind: "unary";
     input: typeof GetRackRequestSchema;
     output: typeof GetRackResponseSchema;
+  },
+  /**
+   * Makes the controller check a rack now instead of at next_check_at. Returns before the rack was checked.
+   *
+   * @generated from rpc millwright.v1.RackService.RefreshRack
+   */
+  refreshRack: {
+    methodKind: "unary";
+    input: typeof RefreshRackRequestSchema;
+    output: typeof RefreshRackResponseSchema;
   },
   /**
    * Asks for a maintenance of a rack, or of some of its devices. It begins once the rack has all of them. FAILED_PRECONDITION unless

@@ -9,7 +9,7 @@ import { file_google_protobuf_duration, file_google_protobuf_struct, file_google
  * Describes the file millwright/v1/rack.proto.
  */
 export const file_millwright_v1_rack = /*@__PURE__*/
-  fileDesc("ChhtaWxsd3JpZ2h0L3YxL3JhY2sucHJvdG8SDW1pbGx3cmlnaHQudjEikgEKEExpc3RSYWNrc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFc3RhdGUYAyABKAkSEgoKc3R1Y2tfb25seRgEIAEoCBIOCgZmaWx0ZXIYBSABKAkSEAoIb3JkZXJfYnkYBiABKAkSEgoKd2l0aF90b3RhbBgHIAEoCCJ4ChFMaXN0UmFja3NSZXNwb25zZRIiCgVyYWNrcxgBIAMoCzITLm1pbGx3cmlnaHQudjEuUmFjaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoBUgAiAEBQg0KC190b3RhbF9zaXplIhwKDkdldFJhY2tSZXF1ZXN0EgoKAmlkGAEgASgJIjQKD0dldFJhY2tSZXNwb25zZRIhCgRyYWNrGAEgASgLMhMubWlsbHdyaWdodC52MS5SYWNrIt4BChtTdGFydFJhY2tNYWludGVuYW5jZVJlcXVlc3QSDwoHcmFja19pZBgBIAEoCRITCgttYWNoaW5lX2lkcxgCIAMoCRISCgpzd2l0Y2hfaWRzGAMgAygJEhcKD3Bvd2VyX3NoZWxmX2lkcxgEIAMoCRIvCgphY3Rpdml0aWVzGAUgAygLMhsubWlsbHdyaWdodC52MS5SYWNrQWN0aXZpdHkSEQoJcmVmZXJlbmNlGAYgASgJEhgKEGluY2x1ZGVfYXNzaWduZWQYByABKAgSDgoGcmVhc29uGAggASgJIl0KDFJhY2tBY3Rpdml0eRIMCgRraW5kGAEgASgJEhgKEGZpcm13YXJlX3ZlcnNpb24YAiABKAkSEgoKY29tcG9uZW50cxgDIAMoCRIRCglvcGVyYXRpb24YBCABKAkiMgocU3RhcnRSYWNrTWFpbnRlbmFuY2VSZXNwb25zZRISCgpyZXF1ZXN0X2lkGAEgASgJIuABCh1QcmV2aWV3UmFja01haW50ZW5hbmNlUmVxdWVzdBIPCgdyYWNrX2lkGAEgASgJEhMKC21hY2hpbmVfaWRzGAIgAygJEhIKCnN3aXRjaF9pZHMYAyADKAkSFwoPcG93ZXJfc2hlbGZfaWRzGAQgAygJEi8KCmFjdGl2aXRpZXMYBSADKAsyGy5taWxsd3JpZ2h0LnYxLlJhY2tBY3Rpdml0eRIRCglyZWZlcmVuY2UYBiABKAkSGAoQaW5jbHVkZV9hc3NpZ25lZBgHIAEoCBIOCgZyZWFzb24YCCABKAkiqQMKHlByZXZpZXdSYWNrTWFpbnRlbmFuY2VSZXNwb25zZRIPCgdyYWNrX2lkGAEgASgJEjMKB2RldmljZXMYAiADKAsyIi5taWxsd3JpZ2h0LnYxLlByZXZpZXdlZFJhY2tEZXZpY2USLAoIbGVmdF9vdXQYAyADKAsyGi5taWxsd3JpZ2h0LnYxLlJhY2tMZWZ0T3V0EjEKBnN0YWdlcxgEIAMoCzIhLm1pbGx3cmlnaHQudjEuUHJldmlld2VkUmFja1N0YWdlEhAKCGZpcm13YXJlGAUgASgJEjMKB2hvbGRlcnMYBiADKAsyIi5taWxsd3JpZ2h0LnYxLlByZXZpZXdlZFJhY2tIb2xkZXISPAoOYXNzaWduZWRfdHJheXMYByADKAsyJC5taWxsd3JpZ2h0LnYxLlByZXZpZXdlZEFzc2lnbmVkVHJheRI0ChFleHBlY3RlZF9kdXJhdGlvbhgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIWCg5kdXJhdGlvbl9iYXNpcxgJIAEoCRINCgVub3RlcxgKIAMoCSKAAQoTUHJldmlld2VkUmFja0RldmljZRIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEjkKCmNvbXBvbmVudHMYAyADKAsyJS5taWxsd3JpZ2h0LnYxLlByZXZpZXdlZFJhY2tDb21wb25lbnQSFAoMZGlzdHVyYmFuY2VzGAQgAygJImYKFlByZXZpZXdlZFJhY2tDb21wb25lbnQSEQoJY29tcG9uZW50GAEgASgJEgwKBGZyb20YAiABKAkSCgoCdG8YAyABKAkSDgoGY2hhbmdlGAQgASgJEg8KB21lc3NhZ2UYBSABKAkiZQoSUHJldmlld2VkUmFja1N0YWdlEgwKBG5hbWUYASABKAkSEAoIYWN0aXZpdHkYAiABKAkSDwoHZGV2aWNlcxgDIAEoBRIPCgdza2lwcGVkGAQgASgJEg0KBWZhaWxzGAUgASgJInkKE1ByZXZpZXdlZFJhY2tIb2xkZXISDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCRIMCgRkb2VzGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdkZXZpY2VzGAUgAygJIkYKFVByZXZpZXdlZEFzc2lnbmVkVHJheRIKCgJpZBgBIAEoCRIQCghhc3NpZ25lZBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIjIKH1Rlcm1pbmF0ZVJhY2tNYWludGVuYW5jZVJlcXVlc3QSDwoHcmFja19pZBgBIAEoCSIiCiBUZXJtaW5hdGVSYWNrTWFpbnRlbmFuY2VSZXNwb25zZSI8ChZSZXByb3Zpc2lvblJhY2tSZXF1ZXN0Eg8KB3JhY2tfaWQYASABKAkSEQoJcmVmZXJlbmNlGAIgASgJIi0KF1JlcHJvdmlzaW9uUmFja1Jlc3BvbnNlEhIKCnJlcXVlc3RfaWQYASABKAkiKAoVQ2xlYXJSYWNrRXJyb3JSZXF1ZXN0Eg8KB3JhY2tfaWQYASABKAkiGAoWQ2xlYXJSYWNrRXJyb3JSZXNwb25zZSIvChFEZWxldGVSYWNrUmVxdWVzdBIKCgJpZBgBIAEoCRIOCgZkZXRhY2gYAiABKAgiFAoSRGVsZXRlUmFja1Jlc3BvbnNlIiQKFkZvcmNlRGVsZXRlUmFja1JlcXVlc3QSCgoCaWQYASABKAkiGQoXRm9yY2VEZWxldGVSYWNrUmVzcG9uc2UiiwYKBFJhY2sSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIvCgZsYWJlbHMYBCADKAsyHy5taWxsd3JpZ2h0LnYxLlJhY2suTGFiZWxzRW50cnkSGAoQbWV0YWRhdGFfdmVyc2lvbhgFIAEoCRIPCgdwcm9maWxlGAYgASgJEhYKDnByb2ZpbGVfZXhpc3RzGAcgASgIEg0KBXN0YXRlGAggASgJEhIKCnN0YXRlX3RleHQYCSABKAkSLwoLc3RhdGVfc2luY2UYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgLIAEoCRINCgVzdHVjaxgMIAEoCBINCgVlcnJvchgNIAEoCRINCgVjYXVzZRgOIAEoCRIOCgZydW5faWQYDyABKAkSKAoGY291bnRzGBAgAygLMhgubWlsbHdyaWdodC52MS5SYWNrQ291bnQSKgoHbWVtYmVycxgRIAMoCzIZLm1pbGx3cmlnaHQudjEuUmFja01lbWJlchI0ChBwZW5kaW5nX3JlcXVlc3RzGBIgAygLMhoubWlsbHdyaWdodC52MS5SYWNrUmVxdWVzdBIxCg1sYXN0X3JlcXVlc3RzGBMgAygLMhoubWlsbHdyaWdodC52MS5SYWNrUmVxdWVzdBIsCghsZWZ0X291dBgUIAMoCzIaLm1pbGx3cmlnaHQudjEuUmFja0xlZnRPdXQSEAoIZmlybXdhcmUYFSABKAkSLgoKY3JlYXRlZF9hdBgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZGVsZXRlZF9hdBgXIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoNbmV4dF9jaGVja19hdBgYIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJbCglSYWNrQ291bnQSDAoEa2luZBgBIAEoCRIMCgRoYXZlGAIgASgFEg0KBXJlYWR5GAMgASgFEhAKCGV4cGVjdGVkGAQgASgFEhEKCW5vdF9yZWFkeRgFIAMoCSJrCgpSYWNrTWVtYmVyEgwKBGtpbmQYASABKAkSCgoCaWQYAiABKAkSDQoFc3RhdGUYAyABKAkSDAoEc2xvdBgEIAEoCRIQCghhc3NpZ25lZBgFIAEoCRIUCgx1bnByb3Zlbl9ydW4YBiABKAki4wEKC1JhY2tSZXF1ZXN0EgoKAmlkGAEgASgJEgwKBGtpbmQYAiABKAkSEQoJaW5pdGlhdG9yGAMgASgJEjAKDHJlcXVlc3RlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJQoEd2lzaBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDwoHb3V0Y29tZRgGIAEoCRIsCghlbmRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbWVzc2FnZRgIIAEoCSImCgtSYWNrTGVmdE91dBIKCgJpZBgBIAEoCRILCgN3aHkYAiABKAki7QEKC1JhY2tQcm9maWxlEgwKBG5hbWUYASABKAkSFQoNaGFyZHdhcmVfdHlwZRgCIAEoCRIQCgh0b3BvbG9neRgDIAEoCRINCgVjbGFzcxgEIAEoCRIvCgdjb21wdXRlGAUgASgLMh4ubWlsbHdyaWdodC52MS5SYWNrUHJvZmlsZVBhcnQSMAoIc3dpdGNoZXMYBiABKAsyHi5taWxsd3JpZ2h0LnYxLlJhY2tQcm9maWxlUGFydBI1Cg1wb3dlcl9zaGVsdmVzGAcgASgLMh4ubWlsbHdyaWdodC52MS5SYWNrUHJvZmlsZVBhcnQiXwoPUmFja1Byb2ZpbGVQYXJ0Eg0KBWNvdW50GAEgASgNEgwKBG5hbWUYAiABKAkSDgoGdmVuZG9yGAMgASgJEhAKCHNsb3RfaWRzGAQgAygNEg0KBXdhdHRzGAUgASgNIhkKF0xpc3RSYWNrUHJvZmlsZXNSZXF1ZXN0IkgKGExpc3RSYWNrUHJvZmlsZXNSZXNwb25zZRIsCghwcm9maWxlcxgBIAMoCzIaLm1pbGx3cmlnaHQudjEuUmFja1Byb2ZpbGUiRAoVUHV0UmFja1Byb2ZpbGVSZXF1ZXN0EisKB3Byb2ZpbGUYASABKAsyGi5taWxsd3JpZ2h0LnYxLlJhY2tQcm9maWxlIhgKFlB1dFJhY2tQcm9maWxlUmVzcG9uc2UiKAoYRGVsZXRlUmFja1Byb2ZpbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiGwoZRGVsZXRlUmFja1Byb2ZpbGVSZXNwb25zZTKuCQoLUmFja1NlcnZpY2USTgoJTGlzdFJhY2tzEh8ubWlsbHdyaWdodC52MS5MaXN0UmFja3NSZXF1ZXN0GiAubWlsbHdyaWdodC52MS5MaXN0UmFja3NSZXNwb25zZRJICgdHZXRSYWNrEh0ubWlsbHdyaWdodC52MS5HZXRSYWNrUmVxdWVzdBoeLm1pbGx3cmlnaHQudjEuR2V0UmFja1Jlc3BvbnNlEm8KFFN0YXJ0UmFja01haW50ZW5hbmNlEioubWlsbHdyaWdodC52MS5TdGFydFJhY2tNYWludGVuYW5jZVJlcXVlc3QaKy5taWxsd3JpZ2h0LnYxLlN0YXJ0UmFja01haW50ZW5hbmNlUmVzcG9uc2USdQoWUHJldmlld1JhY2tNYWludGVuYW5jZRIsLm1pbGx3cmlnaHQudjEuUHJldmlld1JhY2tNYWludGVuYW5jZVJlcXVlc3QaLS5taWxsd3JpZ2h0LnYxLlByZXZpZXdSYWNrTWFpbnRlbmFuY2VSZXNwb25zZRJ7ChhUZXJtaW5hdGVSYWNrTWFpbnRlbmFuY2USLi5taWxsd3JpZ2h0LnYxLlRlcm1pbmF0ZVJhY2tNYWludGVuYW5jZVJlcXVlc3QaLy5taWxsd3JpZ2h0LnYxLlRlcm1pbmF0ZVJhY2tNYWludGVuYW5jZVJlc3BvbnNlEmAKD1JlcHJvdmlzaW9uUmFjaxIlLm1pbGx3cmlnaHQudjEuUmVwcm92aXNpb25SYWNrUmVxdWVzdBomLm1pbGx3cmlnaHQudjEuUmVwcm92aXNpb25SYWNrUmVzcG9uc2USXQoOQ2xlYXJSYWNrRXJyb3ISJC5taWxsd3JpZ2h0LnYxLkNsZWFyUmFja0Vycm9yUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuQ2xlYXJSYWNrRXJyb3JSZXNwb25zZRJRCgpEZWxldGVSYWNrEiAubWlsbHdyaWdodC52MS5EZWxldGVSYWNrUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuRGVsZXRlUmFja1Jlc3BvbnNlEmAKD0ZvcmNlRGVsZXRlUmFjaxIlLm1pbGx3cmlnaHQudjEuRm9yY2VEZWxldGVSYWNrUmVxdWVzdBomLm1pbGx3cmlnaHQudjEuRm9yY2VEZWxldGVSYWNrUmVzcG9uc2USYwoQTGlzdFJhY2tQcm9maWxlcxImLm1pbGx3cmlnaHQudjEuTGlzdFJhY2tQcm9maWxlc1JlcXVlc3QaJy5taWxsd3JpZ2h0LnYxLkxpc3RSYWNrUHJvZmlsZXNSZXNwb25zZRJdCg5QdXRSYWNrUHJvZmlsZRIkLm1pbGx3cmlnaHQudjEuUHV0UmFja1Byb2ZpbGVSZXF1ZXN0GiUubWlsbHdyaWdodC52MS5QdXRSYWNrUHJvZmlsZVJlc3BvbnNlEmYKEURlbGV0ZVJhY2tQcm9maWxlEicubWlsbHdyaWdodC52MS5EZWxldGVSYWNrUHJvZmlsZVJlcXVlc3QaKC5taWxsd3JpZ2h0LnYxLkRlbGV0ZVJhY2tQcm9maWxlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChhtaWxsd3JpZ2h0L3YxL3JhY2sucHJvdG8SDW1pbGx3cmlnaHQudjEiqAEKEExpc3RSYWNrc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFc3RhdGUYAyABKAkSEgoKc3R1Y2tfb25seRgEIAEoCBIOCgZmaWx0ZXIYBSABKAkSEAoIb3JkZXJfYnkYBiABKAkSEgoKd2l0aF90b3RhbBgHIAEoCBIUCgxmYWlsaW5nX29ubHkYCCABKAgieAoRTGlzdFJhY2tzUmVzcG9uc2USIgoFcmFja3MYASADKAsyEy5taWxsd3JpZ2h0LnYxLlJhY2sSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKCnRvdGFsX3NpemUYAyABKAVIAIgBAUINCgtfdG90YWxfc2l6ZSIcCg5HZXRSYWNrUmVxdWVzdBIKCgJpZBgBIAEoCSI0Cg9HZXRSYWNrUmVzcG9uc2USIQoEcmFjaxgBIAEoCzITLm1pbGx3cmlnaHQudjEuUmFjayIgChJSZWZyZXNoUmFja1JlcXVlc3QSCgoCaWQYASABKAkiFQoTUmVmcmVzaFJhY2tSZXNwb25zZSLeAQobU3RhcnRSYWNrTWFpbnRlbmFuY2VSZXF1ZXN0Eg8KB3JhY2tfaWQYASABKAkSEwoLbWFjaGluZV9pZHMYAiADKAkSEgoKc3dpdGNoX2lkcxgDIAMoCRIXCg9wb3dlcl9zaGVsZl9pZHMYBCADKAkSLwoKYWN0aXZpdGllcxgFIAMoCzIbLm1pbGx3cmlnaHQudjEuUmFja0FjdGl2aXR5EhEKCXJlZmVyZW5jZRgGIAEoCRIYChBpbmNsdWRlX2Fzc2lnbmVkGAcgASgIEg4KBnJlYXNvbhgIIAEoCSJdCgxSYWNrQWN0aXZpdHkSDAoEa2luZBgBIAEoCRIYChBmaXJtd2FyZV92ZXJzaW9uGAIgASgJEhIKCmNvbXBvbmVudHMYAyADKAkSEQoJb3BlcmF0aW9uGAQgASgJIjIKHFN0YXJ0UmFja01haW50ZW5hbmNlUmVzcG9uc2USEgoKcmVxdWVzdF9pZBgBIAEoCSLgAQodUHJldmlld1JhY2tNYWludGVuYW5jZVJlcXVlc3QSDwoHcmFja19pZBgBIAEoCRITCgttYWNoaW5lX2lkcxgCIAMoCRISCgpzd2l0Y2hfaWRzGAMgAygJEhcKD3Bvd2VyX3NoZWxmX2lkcxgEIAMoCRIvCgphY3Rpdml0aWVzGAUgAygLMhsubWlsbHdyaWdodC52MS5SYWNrQWN0aXZpdHkSEQoJcmVmZXJlbmNlGAYgASgJEhgKEGluY2x1ZGVfYXNzaWduZWQYByABKAgSDgoGcmVhc29uGAggASgJIqkDCh5QcmV2aWV3UmFja01haW50ZW5hbmNlUmVzcG9uc2USDwoHcmFja19pZBgBIAEoCRIzCgdkZXZpY2VzGAIgAygLMiIubWlsbHdyaWdodC52MS5QcmV2aWV3ZWRSYWNrRGV2aWNlEiwKCGxlZnRfb3V0GAMgAygLMhoubWlsbHdyaWdodC52MS5SYWNrTGVmdE91dBIxCgZzdGFnZXMYBCADKAsyIS5taWxsd3JpZ2h0LnYxLlByZXZpZXdlZFJhY2tTdGFnZRIQCghmaXJtd2FyZRgFIAEoCRIzCgdob2xkZXJzGAYgAygLMiIubWlsbHdyaWdodC52MS5QcmV2aWV3ZWRSYWNrSG9sZGVyEjwKDmFzc2lnbmVkX3RyYXlzGAcgAygLMiQubWlsbHdyaWdodC52MS5QcmV2aWV3ZWRBc3NpZ25lZFRyYXkSNAoRZXhwZWN0ZWRfZHVyYXRpb24YCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOZHVyYXRpb25fYmFzaXMYCSABKAkSDQoFbm90ZXMYCiADKAkigAEKE1ByZXZpZXdlZFJhY2tEZXZpY2USDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCRI5Cgpjb21wb25lbnRzGAMgAygLMiUubWlsbHdyaWdodC52MS5QcmV2aWV3ZWRSYWNrQ29tcG9uZW50EhQKDGRpc3R1cmJhbmNlcxgEIAMoCSJmChZQcmV2aWV3ZWRSYWNrQ29tcG9uZW50EhEKCWNvbXBvbmVudBgBIAEoCRIMCgRmcm9tGAIgASgJEgoKAnRvGAMgASgJEg4KBmNoYW5nZRgEIAEoCRIPCgdtZXNzYWdlGAUgASgJImUKElByZXZpZXdlZFJhY2tTdGFnZRIMCgRuYW1lGAEgASgJEhAKCGFjdGl2aXR5GAIgASgJEg8KB2RldmljZXMYAyABKAUSDwoHc2tpcHBlZBgEIAEoCRINCgVmYWlscxgFIAEoCSJ5ChNQcmV2aWV3ZWRSYWNrSG9sZGVyEgwKBGtpbmQYASABKAkSCgoCaWQYAiABKAkSDAoEZG9lcxgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHZGV2aWNlcxgFIAMoCSJGChVQcmV2aWV3ZWRBc3NpZ25lZFRyYXkSCgoCaWQYASABKAkSEAoIYXNzaWduZWQYAiABKAkSDwoHbWVzc2FnZRgDIAEoCSIyCh9UZXJtaW5hdGVSYWNrTWFpbnRlbmFuY2VSZXF1ZXN0Eg8KB3JhY2tfaWQYASABKAkiIgogVGVybWluYXRlUmFja01haW50ZW5hbmNlUmVzcG9uc2UiPAoWUmVwcm92aXNpb25SYWNrUmVxdWVzdBIPCgdyYWNrX2lkGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCSItChdSZXByb3Zpc2lvblJhY2tSZXNwb25zZRISCgpyZXF1ZXN0X2lkGAEgASgJIigKFUNsZWFyUmFja0Vycm9yUmVxdWVzdBIPCgdyYWNrX2lkGAEgASgJIhgKFkNsZWFyUmFja0Vycm9yUmVzcG9uc2UiLwoRRGVsZXRlUmFja1JlcXVlc3QSCgoCaWQYASABKAkSDgoGZGV0YWNoGAIgASgIIhQKEkRlbGV0ZVJhY2tSZXNwb25zZSIkChZGb3JjZURlbGV0ZVJhY2tSZXF1ZXN0EgoKAmlkGAEgASgJIhkKF0ZvcmNlRGVsZXRlUmFja1Jlc3BvbnNlIrUHCgRSYWNrEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSLwoGbGFiZWxzGAQgAygLMh8ubWlsbHdyaWdodC52MS5SYWNrLkxhYmVsc0VudHJ5EhgKEG1ldGFkYXRhX3ZlcnNpb24YBSABKAkSDwoHcHJvZmlsZRgGIAEoCRIWCg5wcm9maWxlX2V4aXN0cxgHIAEoCBINCgVzdGF0ZRgIIAEoCRISCgpzdGF0ZV90ZXh0GAkgASgJEi8KC3N0YXRlX3NpbmNlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YCyABKAkSDQoFc3R1Y2sYDCABKAgSDQoFZXJyb3IYDSABKAkSDQoFY2F1c2UYDiABKAkSDgoGcnVuX2lkGA8gASgJEigKBmNvdW50cxgQIAMoCzIYLm1pbGx3cmlnaHQudjEuUmFja0NvdW50EioKB21lbWJlcnMYESADKAsyGS5taWxsd3JpZ2h0LnYxLlJhY2tNZW1iZXISNAoQcGVuZGluZ19yZXF1ZXN0cxgSIAMoCzIaLm1pbGx3cmlnaHQudjEuUmFja1JlcXVlc3QSMQoNbGFzdF9yZXF1ZXN0cxgTIAMoCzIaLm1pbGx3cmlnaHQudjEuUmFja1JlcXVlc3QSLAoIbGVmdF9vdXQYFCADKAsyGi5taWxsd3JpZ2h0LnYxLlJhY2tMZWZ0T3V0EhAKCGZpcm13YXJlGBUgASgJEi4KCmNyZWF0ZWRfYXQYFiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmRlbGV0ZWRfYXQYFyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDW5leHRfY2hlY2tfYXQYGCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWNvbmRpdGlvbhgZIAEoCRIPCgdmYWlsaW5nGBogASgIEjEKDWZhaWxpbmdfc2luY2UYGyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3VyZ2VuY3kYHCABKAUSJgoDc2xhGB0gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhgKEGRlZmF1bHRfZmlybXdhcmUYHiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJbCglSYWNrQ291bnQSDAoEa2luZBgBIAEoCRIMCgRoYXZlGAIgASgFEg0KBXJlYWR5GAMgASgFEhAKCGV4cGVjdGVkGAQgASgFEhEKCW5vdF9yZWFkeRgFIAMoCSLQAQoKUmFja01lbWJlchIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEg0KBXN0YXRlGAMgASgJEgwKBHNsb3QYBCABKAkSEAoIYXNzaWduZWQYBSABKAkSFAoMdW5wcm92ZW5fcnVuGAYgASgJEgwKBG5hbWUYByABKAkSCwoDd2h5GAggASgJEhMKC3Bvd2VyX3N0YXRlGAkgASgJEjMKCGZpcm13YXJlGAogAygLMiEubWlsbHdyaWdodC52MS5SYWNrTWVtYmVyRmlybXdhcmUiSgoSUmFja01lbWJlckZpcm13YXJlEhEKCWNvbXBvbmVudBgBIAEoCRIRCglpbnN0YWxsZWQYAiABKAkSDgoGd2FudGVkGAMgASgJIuMBCgtSYWNrUmVxdWVzdBIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgJEhEKCWluaXRpYXRvchgDIAEoCRIwCgxyZXF1ZXN0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBHdpc2gYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eg8KB291dGNvbWUYBiABKAkSLAoIZW5kZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB21lc3NhZ2UYCCABKAkiJgoLUmFja0xlZnRPdXQSCgoCaWQYASABKAkSCwoDd2h5GAIgASgJIu0BCgtSYWNrUHJvZmlsZRIMCgRuYW1lGAEgASgJEhUKDWhhcmR3YXJlX3R5cGUYAiABKAkSEAoIdG9wb2xvZ3kYAyABKAkSDQoFY2xhc3MYBCABKAkSLwoHY29tcHV0ZRgFIAEoCzIeLm1pbGx3cmlnaHQudjEuUmFja1Byb2ZpbGVQYXJ0EjAKCHN3aXRjaGVzGAYgASgLMh4ubWlsbHdyaWdodC52MS5SYWNrUHJvZmlsZVBhcnQSNQoNcG93ZXJfc2hlbHZlcxgHIAEoCzIeLm1pbGx3cmlnaHQudjEuUmFja1Byb2ZpbGVQYXJ0Il8KD1JhY2tQcm9maWxlUGFydBINCgVjb3VudBgBIAEoDRIMCgRuYW1lGAIgASgJEg4KBnZlbmRvchgDIAEoCRIQCghzbG90X2lkcxgEIAMoDRINCgV3YXR0cxgFIAEoDSIZChdMaXN0UmFja1Byb2ZpbGVzUmVxdWVzdCJIChhMaXN0UmFja1Byb2ZpbGVzUmVzcG9uc2USLAoIcHJvZmlsZXMYASADKAsyGi5taWxsd3JpZ2h0LnYxLlJhY2tQcm9maWxlIkQKFVB1dFJhY2tQcm9maWxlUmVxdWVzdBIrCgdwcm9maWxlGAEgASgLMhoubWlsbHdyaWdodC52MS5SYWNrUHJvZmlsZSIYChZQdXRSYWNrUHJvZmlsZVJlc3BvbnNlIigKGERlbGV0ZVJhY2tQcm9maWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJIhsKGURlbGV0ZVJhY2tQcm9maWxlUmVzcG9uc2UyhAoKC1JhY2tTZXJ2aWNlEk4KCUxpc3RSYWNrcxIfLm1pbGx3cmlnaHQudjEuTGlzdFJhY2tzUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuTGlzdFJhY2tzUmVzcG9uc2USSAoHR2V0UmFjaxIdLm1pbGx3cmlnaHQudjEuR2V0UmFja1JlcXVlc3QaHi5taWxsd3JpZ2h0LnYxLkdldFJhY2tSZXNwb25zZRJUCgtSZWZyZXNoUmFjaxIhLm1pbGx3cmlnaHQudjEuUmVmcmVzaFJhY2tSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5SZWZyZXNoUmFja1Jlc3BvbnNlEm8KFFN0YXJ0UmFja01haW50ZW5hbmNlEioubWlsbHdyaWdodC52MS5TdGFydFJhY2tNYWludGVuYW5jZVJlcXVlc3QaKy5taWxsd3JpZ2h0LnYxLlN0YXJ0UmFja01haW50ZW5hbmNlUmVzcG9uc2USdQoWUHJldmlld1JhY2tNYWludGVuYW5jZRIsLm1pbGx3cmlnaHQudjEuUHJldmlld1JhY2tNYWludGVuYW5jZVJlcXVlc3QaLS5taWxsd3JpZ2h0LnYxLlByZXZpZXdSYWNrTWFpbnRlbmFuY2VSZXNwb25zZRJ7ChhUZXJtaW5hdGVSYWNrTWFpbnRlbmFuY2USLi5taWxsd3JpZ2h0LnYxLlRlcm1pbmF0ZVJhY2tNYWludGVuYW5jZVJlcXVlc3QaLy5taWxsd3JpZ2h0LnYxLlRlcm1pbmF0ZVJhY2tNYWludGVuYW5jZVJlc3BvbnNlEmAKD1JlcHJvdmlzaW9uUmFjaxIlLm1pbGx3cmlnaHQudjEuUmVwcm92aXNpb25SYWNrUmVxdWVzdBomLm1pbGx3cmlnaHQudjEuUmVwcm92aXNpb25SYWNrUmVzcG9uc2USXQoOQ2xlYXJSYWNrRXJyb3ISJC5taWxsd3JpZ2h0LnYxLkNsZWFyUmFja0Vycm9yUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuQ2xlYXJSYWNrRXJyb3JSZXNwb25zZRJRCgpEZWxldGVSYWNrEiAubWlsbHdyaWdodC52MS5EZWxldGVSYWNrUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuRGVsZXRlUmFja1Jlc3BvbnNlEmAKD0ZvcmNlRGVsZXRlUmFjaxIlLm1pbGx3cmlnaHQudjEuRm9yY2VEZWxldGVSYWNrUmVxdWVzdBomLm1pbGx3cmlnaHQudjEuRm9yY2VEZWxldGVSYWNrUmVzcG9uc2USYwoQTGlzdFJhY2tQcm9maWxlcxImLm1pbGx3cmlnaHQudjEuTGlzdFJhY2tQcm9maWxlc1JlcXVlc3QaJy5taWxsd3JpZ2h0LnYxLkxpc3RSYWNrUHJvZmlsZXNSZXNwb25zZRJdCg5QdXRSYWNrUHJvZmlsZRIkLm1pbGx3cmlnaHQudjEuUHV0UmFja1Byb2ZpbGVSZXF1ZXN0GiUubWlsbHdyaWdodC52MS5QdXRSYWNrUHJvZmlsZVJlc3BvbnNlEmYKEURlbGV0ZVJhY2tQcm9maWxlEicubWlsbHdyaWdodC52MS5EZWxldGVSYWNrUHJvZmlsZVJlcXVlc3QaKC5taWxsd3JpZ2h0LnYxLkRlbGV0ZVJhY2tQcm9maWxlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.ListRacksRequest.
@@ -40,235 +40,256 @@ export const GetRackResponseSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_rack, 3);
 
 /**
+ * Describes the message millwright.v1.RefreshRackRequest.
+ * Use `create(RefreshRackRequestSchema)` to create a new message.
+ */
+export const RefreshRackRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_rack, 4);
+
+/**
+ * Describes the message millwright.v1.RefreshRackResponse.
+ * Use `create(RefreshRackResponseSchema)` to create a new message.
+ */
+export const RefreshRackResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_rack, 5);
+
+/**
  * Describes the message millwright.v1.StartRackMaintenanceRequest.
  * Use `create(StartRackMaintenanceRequestSchema)` to create a new message.
  */
 export const StartRackMaintenanceRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 4);
+  messageDesc(file_millwright_v1_rack, 6);
 
 /**
  * Describes the message millwright.v1.RackActivity.
  * Use `create(RackActivitySchema)` to create a new message.
  */
 export const RackActivitySchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 5);
+  messageDesc(file_millwright_v1_rack, 7);
 
 /**
  * Describes the message millwright.v1.StartRackMaintenanceResponse.
  * Use `create(StartRackMaintenanceResponseSchema)` to create a new message.
  */
 export const StartRackMaintenanceResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 6);
+  messageDesc(file_millwright_v1_rack, 8);
 
 /**
  * Describes the message millwright.v1.PreviewRackMaintenanceRequest.
  * Use `create(PreviewRackMaintenanceRequestSchema)` to create a new message.
  */
 export const PreviewRackMaintenanceRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 7);
+  messageDesc(file_millwright_v1_rack, 9);
 
 /**
  * Describes the message millwright.v1.PreviewRackMaintenanceResponse.
  * Use `create(PreviewRackMaintenanceResponseSchema)` to create a new message.
  */
 export const PreviewRackMaintenanceResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 8);
+  messageDesc(file_millwright_v1_rack, 10);
 
 /**
  * Describes the message millwright.v1.PreviewedRackDevice.
  * Use `create(PreviewedRackDeviceSchema)` to create a new message.
  */
 export const PreviewedRackDeviceSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 9);
+  messageDesc(file_millwright_v1_rack, 11);
 
 /**
  * Describes the message millwright.v1.PreviewedRackComponent.
  * Use `create(PreviewedRackComponentSchema)` to create a new message.
  */
 export const PreviewedRackComponentSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 10);
+  messageDesc(file_millwright_v1_rack, 12);
 
 /**
  * Describes the message millwright.v1.PreviewedRackStage.
  * Use `create(PreviewedRackStageSchema)` to create a new message.
  */
 export const PreviewedRackStageSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 11);
+  messageDesc(file_millwright_v1_rack, 13);
 
 /**
  * Describes the message millwright.v1.PreviewedRackHolder.
  * Use `create(PreviewedRackHolderSchema)` to create a new message.
  */
 export const PreviewedRackHolderSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 12);
+  messageDesc(file_millwright_v1_rack, 14);
 
 /**
  * Describes the message millwright.v1.PreviewedAssignedTray.
  * Use `create(PreviewedAssignedTraySchema)` to create a new message.
  */
 export const PreviewedAssignedTraySchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 13);
+  messageDesc(file_millwright_v1_rack, 15);
 
 /**
  * Describes the message millwright.v1.TerminateRackMaintenanceRequest.
  * Use `create(TerminateRackMaintenanceRequestSchema)` to create a new message.
  */
 export const TerminateRackMaintenanceRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 14);
+  messageDesc(file_millwright_v1_rack, 16);
 
 /**
  * Describes the message millwright.v1.TerminateRackMaintenanceResponse.
  * Use `create(TerminateRackMaintenanceResponseSchema)` to create a new message.
  */
 export const TerminateRackMaintenanceResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 15);
+  messageDesc(file_millwright_v1_rack, 17);
 
 /**
  * Describes the message millwright.v1.ReprovisionRackRequest.
  * Use `create(ReprovisionRackRequestSchema)` to create a new message.
  */
 export const ReprovisionRackRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 16);
+  messageDesc(file_millwright_v1_rack, 18);
 
 /**
  * Describes the message millwright.v1.ReprovisionRackResponse.
  * Use `create(ReprovisionRackResponseSchema)` to create a new message.
  */
 export const ReprovisionRackResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 17);
+  messageDesc(file_millwright_v1_rack, 19);
 
 /**
  * Describes the message millwright.v1.ClearRackErrorRequest.
  * Use `create(ClearRackErrorRequestSchema)` to create a new message.
  */
 export const ClearRackErrorRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 18);
+  messageDesc(file_millwright_v1_rack, 20);
 
 /**
  * Describes the message millwright.v1.ClearRackErrorResponse.
  * Use `create(ClearRackErrorResponseSchema)` to create a new message.
  */
 export const ClearRackErrorResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 19);
+  messageDesc(file_millwright_v1_rack, 21);
 
 /**
  * Describes the message millwright.v1.DeleteRackRequest.
  * Use `create(DeleteRackRequestSchema)` to create a new message.
  */
 export const DeleteRackRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 20);
+  messageDesc(file_millwright_v1_rack, 22);
 
 /**
  * Describes the message millwright.v1.DeleteRackResponse.
  * Use `create(DeleteRackResponseSchema)` to create a new message.
  */
 export const DeleteRackResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 21);
+  messageDesc(file_millwright_v1_rack, 23);
 
 /**
  * Describes the message millwright.v1.ForceDeleteRackRequest.
  * Use `create(ForceDeleteRackRequestSchema)` to create a new message.
  */
 export const ForceDeleteRackRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 22);
+  messageDesc(file_millwright_v1_rack, 24);
 
 /**
  * Describes the message millwright.v1.ForceDeleteRackResponse.
  * Use `create(ForceDeleteRackResponseSchema)` to create a new message.
  */
 export const ForceDeleteRackResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 23);
+  messageDesc(file_millwright_v1_rack, 25);
 
 /**
  * Describes the message millwright.v1.Rack.
  * Use `create(RackSchema)` to create a new message.
  */
 export const RackSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 24);
+  messageDesc(file_millwright_v1_rack, 26);
 
 /**
  * Describes the message millwright.v1.RackCount.
  * Use `create(RackCountSchema)` to create a new message.
  */
 export const RackCountSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 25);
+  messageDesc(file_millwright_v1_rack, 27);
 
 /**
  * Describes the message millwright.v1.RackMember.
  * Use `create(RackMemberSchema)` to create a new message.
  */
 export const RackMemberSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 26);
+  messageDesc(file_millwright_v1_rack, 28);
+
+/**
+ * Describes the message millwright.v1.RackMemberFirmware.
+ * Use `create(RackMemberFirmwareSchema)` to create a new message.
+ */
+export const RackMemberFirmwareSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_rack, 29);
 
 /**
  * Describes the message millwright.v1.RackRequest.
  * Use `create(RackRequestSchema)` to create a new message.
  */
 export const RackRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 27);
+  messageDesc(file_millwright_v1_rack, 30);
 
 /**
  * Describes the message millwright.v1.RackLeftOut.
  * Use `create(RackLeftOutSchema)` to create a new message.
  */
 export const RackLeftOutSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 28);
+  messageDesc(file_millwright_v1_rack, 31);
 
 /**
  * Describes the message millwright.v1.RackProfile.
  * Use `create(RackProfileSchema)` to create a new message.
  */
 export const RackProfileSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 29);
+  messageDesc(file_millwright_v1_rack, 32);
 
 /**
  * Describes the message millwright.v1.RackProfilePart.
  * Use `create(RackProfilePartSchema)` to create a new message.
  */
 export const RackProfilePartSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 30);
+  messageDesc(file_millwright_v1_rack, 33);
 
 /**
  * Describes the message millwright.v1.ListRackProfilesRequest.
  * Use `create(ListRackProfilesRequestSchema)` to create a new message.
  */
 export const ListRackProfilesRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 31);
+  messageDesc(file_millwright_v1_rack, 34);
 
 /**
  * Describes the message millwright.v1.ListRackProfilesResponse.
  * Use `create(ListRackProfilesResponseSchema)` to create a new message.
  */
 export const ListRackProfilesResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 32);
+  messageDesc(file_millwright_v1_rack, 35);
 
 /**
  * Describes the message millwright.v1.PutRackProfileRequest.
  * Use `create(PutRackProfileRequestSchema)` to create a new message.
  */
 export const PutRackProfileRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 33);
+  messageDesc(file_millwright_v1_rack, 36);
 
 /**
  * Describes the message millwright.v1.PutRackProfileResponse.
  * Use `create(PutRackProfileResponseSchema)` to create a new message.
  */
 export const PutRackProfileResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 34);
+  messageDesc(file_millwright_v1_rack, 37);
 
 /**
  * Describes the message millwright.v1.DeleteRackProfileRequest.
  * Use `create(DeleteRackProfileRequestSchema)` to create a new message.
  */
 export const DeleteRackProfileRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 35);
+  messageDesc(file_millwright_v1_rack, 38);
 
 /**
  * Describes the message millwright.v1.DeleteRackProfileResponse.
  * Use `create(DeleteRackProfileResponseSchema)` to create a new message.
  */
 export const DeleteRackProfileResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_rack, 36);
+  messageDesc(file_millwright_v1_rack, 39);
 
 /**
  * Racks as Millwright sees them: what forge.Forge shows, and what it has no room for.

@@ -11,7 +11,8 @@ import {
 import { pagePowerShelves, viewPowerShelf } from "../../services/power-shelf/view.ts";
 import { pageOf } from "../convert/listing.ts";
 import { callerKey } from "../transport/interceptors.ts";
-import { createPowerShelfFrom, logEntriesOf, powerShelfOf, powerShelfQueryFrom } from "./power-shelf-messages.ts";
+import { logEntriesOf } from "./device-messages.ts";
+import { createPowerShelfFrom, powerShelfOf, powerShelfQueryFrom } from "./power-shelf-messages.ts";
 
 export const powerShelves = (
   deps: ServiceDeps,
@@ -26,7 +27,7 @@ export const powerShelves = (
   },
   async getPowerShelf({ id }) {
     const view = await viewPowerShelf(deps, id);
-    return { powerShelf: powerShelfOf(view), logEntries: logEntriesOf(view) };
+    return { powerShelf: powerShelfOf(view), logEntries: logEntriesOf(view.shelf) };
   },
   async refreshPowerShelf({ id, forgetCertificate }, { values }) {
     await refreshPowerShelf(deps, values.get(callerKey), { id, forgetCertificate });

@@ -5,7 +5,7 @@ import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
 import { type Count, countMembers } from "../../lifecycles/rack/members.ts";
 import type { ActivityKind } from "../../lifecycles/rack/rack.ts";
 import { listHealthReports } from "../../store/device/health-reports.ts";
-import { type RackField, rackListing } from "../../store/rack/rack-list.ts";
+import { hasSla, isStuckRack, type RackField, rackListing, urgencyOf } from "../../store/rack/rack-list.ts";
 import { findLiveRackIds, listRacks, type RackRecord } from "../../store/rack/racks.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { checkIdList } from "../call/id-list.ts";
@@ -22,8 +22,11 @@ export type RackActivity = ActivityKind | "completed";
 const KIND = rackLifecycle.kind;
 
 /** A rack and all there is to say about where it stands. */
-export interface RackView extends Pick<DeviceStanding, "lastPass" | "reason" | "sla" | "aboveSla" | "stuck"> {
+export interface RackView
+  extends Pick<DeviceStanding, "lastPass" | "condition" | "failingSince" | "reason" | "sla" | "aboveSla" | "stuck"> {
   readonly rack: RackRecord;
+  /** Which racks somebody should look at first: the higher, the sooner. */
+  readonly urgency: number;
   readonly counts: readonly Count[];
   readonly health: MergedHealth;
 }
@@ -38,6 +41,9 @@ export async function viewRacks(deps: ServiceDeps, racks: readonly RackRecord[])
   return racks.map((rack) => ({
     rack,
     ...passesOf(rackLifecycle, rack, now),
+    ...(!hasSla(rack) && { sla: null, aboveSla: false }),
+    stuck: isStuckRack(rack, now),
+    urgency: urgencyOf(rack, now),
     counts: countMembers(rack),
     health: mergeHealth(reports.get(rack.id) ?? []),
   }));
@@ -67,16 +73,21 @@ export const searchRackIds = (
 export interface RackQuery extends ListRequest {
   readonly state: string | undefined;
   readonly stuckOnly: boolean;
+  readonly failingOnly: boolean;
 }
 
 /** In the order of their ids unless told. */
 export async function pageRacks(deps: ServiceDeps, request: RackQuery): Promise<ListPage<RackView>> {
-  const { state, stuckOnly } = request;
+  const { state, stuckOnly, failingOnly } = request;
   checkWord(state, Object.keys(rackLifecycle.states), "state");
-  const clauses: Filter<RackField> = [...is("state", state), ...is("stuck", stuckOnly ? "true" : undefined)];
+  const clauses: Filter<RackField> = [
+    ...is("state", state),
+    ...is("stuck", stuckOnly ? "true" : undefined),
+    ...is("failing", failingOnly ? "true" : undefined),
+  ];
   const page = await pageList(deps, rackListing, request, {
     clauses,
-    query: { state, stuckOnly },
+    query: { state, stuckOnly, failingOnly },
     show: (rack) => rack,
   });
   return { ...page, items: await viewRacks(deps, page.items) };

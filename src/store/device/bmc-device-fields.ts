@@ -19,7 +19,7 @@ type Failing = Pick<BmcDeviceRecord, "outcome" | "lastError">;
 /** The last pass failed. A pass can fail before the device could say so; then the work alone knows. */
 export const isFailing = ({ outcome, lastError }: Failing): boolean =>
   outcome === null ? lastError !== null : outcome.type !== "waiting";
-const FAILING_SQL = `(t.outcome ->> 'type' in ('failing', 'needs_intervention') or (t.outcome is null and w.last_error is not null))`;
+export const FAILING_SQL = `(t.outcome ->> 'type' in ('failing', 'needs_intervention') or (t.outcome is null and w.last_error is not null))`;
 
 /** Since when passes fail; null while they do not, and where it is not known. */
 export function failingSinceOf(device: Failing): Date | null {
@@ -42,10 +42,12 @@ export function isStuckDevice(
   return isStuck(lifecycle, device, now) || device.state.name === "error" || needsPerson || failsTooLong;
 }
 
-/** The same in SQL, from the lifecycle's own SLAs. */
-function stuckSql({ states }: Table): string {
+/** The same in SQL, from the lifecycle's own SLAs. They count where `slaCounts` holds. */
+export function stuckSql({ states }: Table, slaCounts = "true"): string {
   const late = Object.entries(states).flatMap(([name, { sla }]) =>
-    sla === undefined ? [] : [`(t.state = '${name}' and t.state_since < now() - interval '${sla} ms')`],
+    sla === undefined
+      ? []
+      : [`(t.state = '${name}' and t.state_since < now() - interval '${sla} ms' and ${slaCounts})`],
   );
   const failsTooLong = `(t.outcome ->> 'type' = 'failing'
   and (t.outcome ->> 'since')::timestamptz < now() - interval '${FAILING_TOLERATED} ms')`;

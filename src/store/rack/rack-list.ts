@@ -1,23 +1,36 @@
 import { CAUSE_WORDS } from "../../kernel/causes.ts";
-import { isStuck } from "../../kernel/decide.ts";
 import { parseCause } from "../../kernel/stored-cause.ts";
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
+import { FAILING_SQL, FLAG, flagSql, isFailing, isStuckDevice, stuckSql } from "../device/bmc-device-fields.ts";
 import { defineFields } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
-import { parseRecord, type RackRecord, RECORD_COLUMNS, RECORD_FROM, type RecordRow } from "./racks.ts";
+import { parseRecord, type RackRecord, RECORD_COLUMNS, RECORD_FROM, type RecordRow, rackStore } from "./racks.ts";
 
 const STATES = Object.keys(rackLifecycle.states);
-const FLAG = ["true", "false"] as const;
-const flagSql = (condition: string): string => `(case when ${condition} then 'true' else 'false' end)`;
 
-/** The rack needs attention: it is in error, or above its SLA. */
-const isStuckRack = (rack: RackRecord, now: Date): boolean =>
-  isStuck(rackLifecycle, rack, now) || rack.state.name === "error";
-/** The same in SQL, from the lifecycle's own SLAs. */
-const LATE = Object.entries(rackLifecycle.states).flatMap(([name, spec]) =>
-  "sla" in spec ? [`(t.state = '${name}' and t.state_since < now() - interval '${spec.sla} ms')`] : [],
-);
-const STUCK = `(${[...LATE, "t.state = 'error'"].join(" or ")})`;
+/** Without a profile nobody wants a new rack to become anything: it may stay as it is. */
+export const hasSla = ({ state, profileId }: Pick<RackRecord, "state" | "profileId">): boolean =>
+  state.name !== "created" || profileId !== null;
+
+/** The rack needs attention: it is in error, waits for a person, is above its SLA, or has been failing for longer than is tolerated. */
+export const isStuckRack = (rack: RackRecord, now: Date): boolean =>
+  isStuckDevice(rackLifecycle, hasSla(rack) ? rack : { ...rack, stateSince: now }, now);
+const STUCK = stuckSql(rackLifecycle, rackStore.slaCounts);
+
+/** Which racks somebody should look at first. 3: stuck; 2: its last pass failed; 1: at work, or something is requested of it; 0: at rest. */
+export function urgencyOf(rack: RackRecord, now: Date): number {
+  if (isStuckRack(rack, now)) return 3;
+  if (isFailing(rack)) return 2;
+  return rack.state.name !== "ready" || pendingOf(rack) !== "none" ? 1 : 0;
+}
+const URGENCY = `(case when ${STUCK} then 3 when ${FAILING_SQL} then 2
+  when t.state <> 'ready' or t.maintenance_requested is not null or t.reprovision_requested is not null then 1 else 0 end)`;
+
+/** A reprovision comes first, and ends a maintenance that waits. */
+const pendingOf = ({ maintenanceRequest, reprovisionRequest }: RackRecord): string =>
+  reprovisionRequest !== null ? "reprovision" : maintenanceRequest !== null ? "maintenance" : "none";
+const PENDING = `(case when t.reprovision_requested is not null then 'reprovision'
+  when t.maintenance_requested is not null then 'maintenance' else 'none' end)`;
 
 const causeOfRack = ({ outcome, state }: RackRecord): string =>
   (outcome?.cause ?? parseCause(state.failure))?.code ?? "";
@@ -33,6 +46,9 @@ const FIELDS = defineFields<RackRecord>()({
   state_since: { type: "time", sql: "t.state_since", sort: "set", doc: "Since when it is in its state.", of: ({ stateSince }) => stateSince },
   activity:    { type: "text", sql: "(t.state_data ->> 'activity')", doc: "While maintenance: what is being done.", of: ({ state }) => state.activity ?? null },
   stuck:       { type: FLAG, sql: flagSql(STUCK), doc: "Somebody should look at it.", of: (rack, _, now) => String(isStuckRack(rack, now)) },
+  failing:     { type: FLAG, sql: flagSql(FAILING_SQL), doc: "The last pass failed.", of: (rack) => String(isFailing(rack)) },
+  urgency:     { type: "number", sql: URGENCY, sort: "set", doc: "Which racks to look at first: 3 somebody should look at it, 2 its last pass failed, 1 it is at work or something is requested of it, 0 it is at rest.", of: (rack, _, now) => urgencyOf(rack, now) },
+  pending:     { type: ["maintenance", "reprovision", "none"], sql: PENDING, doc: "The request that waits or is carried out.", of: pendingOf },
   cause:       { type: CAUSE_WORDS, sql: CAUSE, doc: "What it waits for, or why it is in error: a cause; empty where nothing is wrong.", of: causeOfRack },
   deleted:     { type: FLAG, sql: flagSql("t.deleted_at is not null"), doc: "It is marked for deletion.", of: ({ deletedAt }) => String(deletedAt !== null) },
   created_at:  { type: "time", sql: "t.created_at", sort: "set", doc: "When it was put on record.", of: ({ createdAt }) => createdAt },
@@ -47,6 +63,5 @@ export const rackListing = createListing<RackField, RackRecord, RecordRow>({
   id: "id",
   columns: RECORD_COLUMNS,
   from: RECORD_FROM,
-  countFrom: "racks t",
   parse: parseRecord,
 });

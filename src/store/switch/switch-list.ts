@@ -1,6 +1,7 @@
 import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
 import { bmcDeviceFields, FLAG, flagSql } from "../device/bmc-device-fields.ts";
 import type { BmcDeviceRecordRow } from "../device/bmc-devices.ts";
+import { macSpelling } from "../device/mac-spelling.ts";
 import { defineFields, numberFactSql } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
 import { type SwitchRecord, switches } from "./switches.ts";
@@ -11,6 +12,8 @@ const FIELDS = defineFields<SwitchRecord>()({
   slot_number: { type: "number", sql: numberFactSql("slotNumber"), sort: "nullable", doc: "The slot that it stands in, where its BMC says.", of: ({ facts }) => facts.slotNumber },
   tray_index:  { type: "number", sql: numberFactSql("trayIndex"), sort: "nullable", doc: "Its place among the switches of the rack.", of: ({ facts }) => facts.trayIndex },
   primary:     { type: FLAG, sql: flagSql("t.facts -> 'isPrimary' = 'true'"), doc: "The fabric of the rack is configured on it.", of: ({ facts }) => String(facts.isPrimary) },
+  fabric:      { type: ["ok", "not_ok", "unknown"], sql: "coalesce(t.facts -> 'fabric' ->> 'state', 'unknown')", doc: "As its fabric manager said last.", of: ({ facts }) => facts.fabric?.state ?? "unknown" },
+  nvos_mac:    { type: { ...macSpelling, tags: true }, sql: "t.nvos_macs", doc: "A MAC address of its operating system, in any notation.", of: ({ nvosMacs }) => nvosMacs },
 });
 
 export type SwitchField = keyof typeof FIELDS & string;

@@ -30,6 +30,7 @@ export const rackRoles: MethodRoles = {
   "forge.Forge/RemoveRackHealthReport":        ["operator", "ForgeAdminCLI", "Health", "DsxExchangeConsumer"],
   "millwright.v1.RackService/ListRacks":         ["viewer"],
   "millwright.v1.RackService/GetRack":           ["viewer"],
+  "millwright.v1.RackService/RefreshRack":       ["operator"],
   "millwright.v1.RackService/ForceDeleteRack":   ["ForgeAdminCLI"],
   "millwright.v1.RackService/StartRackMaintenance":     ["ForgeAdminCLI"],
   "millwright.v1.RackService/PreviewRackMaintenance":   ["viewer"],

@@ -1,6 +1,8 @@
 import { Forge } from "../../../contract/forge/forge_pb.js";
+import { SwitchService } from "../../../contract/millwright/v1/switch_pb.js";
 import { LARGEST_REPORT_REQUEST } from "../../api/convert/health.ts";
 import { forgeSwitches } from "../../api/forge/switches.ts";
+import { switches } from "../../api/millwright/switch/switches.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
 import type { MonitorContext } from "../../lifecycles/device/monitoring.ts";
 import { switchHandlers } from "../../lifecycles/switch/handlers.ts";
@@ -46,6 +48,7 @@ export const switchThing = defineThing({
   explain: (deps, id) => explainAnyThing(deps, switchStore.lifecycle.kind, id, "millwright switch list"),
   methods: ({ services }) => [
     partOf(Forge, forgeSwitches(services), { insertSwitchHealthReport: LARGEST_REPORT_REQUEST }),
+    partOf(SwitchService, switches(services)),
   ],
   listing: switchListing,
   words: { short: "sw", idLength: "sw100nss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
@@ -62,5 +65,8 @@ export const switchThing = defineThing({
     "forge.Forge/ListSwitchHealthReports":   ["viewer", "ForgeAdminCLI", "Health"],
     "forge.Forge/InsertSwitchHealthReport":  ["operator", "ForgeAdminCLI", "Health"],
     "forge.Forge/RemoveSwitchHealthReport":  ["operator", "ForgeAdminCLI", "Health"],
+    "millwright.v1.SwitchService/ListSwitches":  ["viewer"],
+    "millwright.v1.SwitchService/GetSwitch":     ["viewer"],
+    "millwright.v1.SwitchService/RefreshSwitch": ["operator"],
   },
 });

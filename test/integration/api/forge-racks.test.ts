@@ -1,6 +1,8 @@
 import { Code, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { RackService } from "../../../contract/millwright/v1/rack_pb.js";
+import { SwitchService } from "../../../contract/millwright/v1/switch_pb.js";
+import { LISTED_ROWS } from "../../support/listed-rows.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, refusal, startForge } from "./forge-under-test.ts";
 
@@ -145,4 +147,76 @@ test("a machine that moves mentions both racks", async () => {
   const woken = await it.db.query<{ id: string }>("select id from work where kind = 'rack' order by id");
   expect(woken.map(({ id }) => id)).toEqual(["rack-4", "rack-5"]);
   expect((await rackOf("rack-5"))?.counts[0]).toMatchObject({ kind: "compute tray", have: 1 });
+});
+
+describe("switches and racks in lists", () => {
+  let switches: ReturnType<typeof createClient<typeof SwitchService>>;
+  beforeAll(async () => {
+    switches = createClient(SwitchService, it.api.grpc());
+    await LISTED_ROWS.switches(it.db, 1, 12);
+  });
+  const idsOf = async (request: object) => (await switches.listSwitches(request)).switches.map(({ id }) => id);
+
+  test("switches are found by filters, in any order, and those marked for deletion only when they are asked for", async () => {
+    expect(await idsOf({ filter: "fabric=not_ok", orderBy: "tray_index desc" })).toEqual([
+      "sw-00007",
+      "sw-00011",
+      "sw-00001",
+    ]);
+    expect(await idsOf({ rackId: "rack-1", state: "bomvalidating" })).toEqual([]);
+    expect(await idsOf({ nvosMac: "DD-00-00-00-00-07" })).toEqual(["sw-00007"]);
+    expect(await idsOf({ filter: "deleted=true" })).toEqual(["sw-00005", "sw-00010"]);
+    expect((await switches.listSwitches({ withTotal: true, pageSize: 2 })).totalSize).toBe(10);
+  });
+
+  test("a switch is shown with its place, fabric and why, and is read when somebody asks", async () => {
+    const { switch: one } = await switches.getSwitch({ id: "sw-00004" });
+    expect(one).toMatchObject({
+      ...{
+        name: "Switch 4",
+        rackId: "rack-0",
+        state: "error",
+        stuck: true,
+        failing: true,
+        failingSince: expect.anything(),
+      },
+      ...{ stateDetail: { cause: "it refused" }, powerState: "on", os: { macs: [] } },
+    });
+    await it.db.execute("delete from work where kind = 'switch'");
+    await switches.refreshSwitch({ id: "sw-00004" });
+    expect(await it.db.query("select id from work where kind = 'switch' and wake_at <= now()")).toEqual([
+      { id: "sw-00004" },
+    ]);
+    expect(await refusal(switches.refreshSwitch({ id: "sw-none" }))).toMatchObject({ code: Code.NotFound });
+  });
+
+  test("a rack shows the wanted version of each component beside the one that its devices have", async () => {
+    await put("measured", 0);
+    await it.db.execute(
+      `insert into rack_firmware (id, config, components, hardware_type, is_default, state)
+       values ('fw-9', '""', '[{"device": "switch", "component": "bmc", "class": "prod", "version": "9.0", "digest": "sha256:${"a".repeat(64)}",
+               "bytes": 1, "targets": [], "activation": "bmc_reset", "order": 0,
+               "file": {"name": "f", "url": "http://files/f", "bytes": null, "sign": "bearer"}}]', 'gb200', true, 'available')`,
+    );
+    await it.db.execute(
+      `insert into racks (id, name, rack_profile_id, state) values ('rack-1', 'rack-1', 'measured', 'ready')
+       on conflict (id) do update set rack_profile_id = 'measured'`,
+    );
+    await it.db.execute(
+      `update switches set facts = facts || '{"firmware": {"BMC": "8.7"}}', outcome = '{"type": "failing", "reason": "its BMC is silent"}' where id = 'sw-00001'`,
+    );
+    const rack = await rackOf("rack-1");
+    expect(rack?.firmware).toBe("fw-9");
+    expect(rack?.members.find(({ id }) => id === "sw-00001")).toMatchObject({
+      ...{ kind: "switch", name: "Switch 1", state: "error", why: "its BMC is silent" },
+      firmware: [{ component: "bmc", installed: "8.7", wanted: "9.0" }],
+    });
+  });
+
+  test("racks that need somebody come first by urgency", async () => {
+    await it.db.execute("update racks set state = 'error' where id = 'rack-3'");
+    const { racks: listed } = await racks.listRacks({ orderBy: "urgency desc, id" });
+    expect(listed[0]).toMatchObject({ id: "rack-3", urgency: 3, stuck: true });
+    expect((await racks.listRacks({ stuckOnly: true })).racks.map(({ id }) => id)).toEqual(["rack-3"]);
+  });
 });

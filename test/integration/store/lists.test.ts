@@ -10,7 +10,9 @@ import { type ListField, readField } from "../../../src/store/postgres/list-fiel
 import type { Listing } from "../../../src/store/postgres/listing.ts";
 import type { SortValues } from "../../../src/store/postgres/sort-sql.ts";
 import { powerShelfListing } from "../../../src/store/power-shelf/power-shelf-list.ts";
+import { rackListing } from "../../../src/store/rack/rack-list.ts";
 import { runListing } from "../../../src/store/run/run-list.ts";
+import { switchListing } from "../../../src/store/switch/switch-list.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { LISTED_ROWS, type ListedKind } from "../../support/listed-rows.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -20,9 +22,15 @@ import { afterAll, beforeAll } from "../../support/second-try.ts";
  * whatever the order and whatever comes in between.
  */
 type AnyListing = Listing<string, unknown>;
-const LISTINGS = [machineListing, runListing, powerShelfListing, expectedPowerShelfListing, installListing].map(
-  (listing) => listing as unknown as AnyListing,
-);
+const LISTINGS = [
+  machineListing,
+  runListing,
+  powerShelfListing,
+  switchListing,
+  rackListing,
+  expectedPowerShelfListing,
+  installListing,
+].map((listing) => listing as unknown as AnyListing);
 const nameOf = ({ name }: AnyListing) => name as ListedKind;
 
 const ROWS = 60;

@@ -19,7 +19,8 @@ function viewOf(flashed: typeof FLASHED | null, defaultId: string | null): RackV
     facts: { workSet: { leftOut: [], firmware: flashed } },
     defaultFirmware: defaultId === null ? null : { id: defaultId },
   };
-  return { rack, counts: [], reason: "", stuck: false } as unknown as RackView;
+  const standing = { reason: "", stuck: false, failingSince: null, sla: null, urgency: 0 };
+  return { rack, counts: [], ...standing } as unknown as RackView;
 }
 
 test.each([

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
+  RackMemberSchema,
   RackProfilePart,
   RackProfileSchema,
   RackRequestSchema,
@@ -10,14 +11,15 @@ import { AppError } from "../../../kernel/errors.ts";
 import { parseCause } from "../../../kernel/stored-cause.ts";
 import type { ProfilePart, RackProfile } from "../../../services/catalog/rack-profiles.ts";
 import { metadataVersionOf } from "../../../services/device/metadata.ts";
+import type { RackDevice } from "../../../services/rack/devices.ts";
 import type { RackRecord, RackView } from "../../../services/rack/racks.ts";
-import { nonEmpty, timestampOf } from "../../convert/fields.ts";
+import { durationOf, nonEmpty, timestampOf } from "../../convert/fields.ts";
 import { labelMapOf } from "../../convert/metadata.ts";
 import { rackStateText } from "../../forge/rack-state.ts";
 
 type WireRack = MessageInitShape<typeof RackSchema>;
 
-export function rackOf(view: RackView, { withMembers = false } = {}): WireRack {
+export function rackOf(view: RackView, devices: readonly RackDevice[] = []): WireRack {
   const { rack } = view;
   const { name: state, ...carried } = rack.state;
   const { workSet } = rack.facts;
@@ -38,34 +40,38 @@ export function rackOf(view: RackView, { withMembers = false } = {}): WireRack {
     cause: (rack.outcome?.cause ?? parseCause(rack.state.failure))?.code ?? "",
     runId: rack.state.run ?? "",
     counts: view.counts.map(({ notReady, ...count }) => ({ ...count, notReady: [...notReady] })),
-    members: withMembers ? membersOf(rack) : [],
+    members: devices.map(memberOf),
     ...requestsOf(rack),
     leftOut: workSet?.leftOut.map(({ id, why }) => ({ id, why })) ?? [],
     firmware: workSet?.firmware?.id ?? rack.defaultFirmware?.id ?? "",
     createdAt: timestampOf(rack.createdAt),
     deletedAt: timestampOf(rack.deletedAt),
     nextCheckAt: timestampOf(rack.nextCheckAt),
+    condition: view.condition ?? "",
+    failing: view.lastPass === "failed",
+    failingSince: timestampOf(view.failingSince),
+    urgency: view.urgency,
+    sla: durationOf(view.sla),
+    defaultFirmware: rack.defaultFirmware?.id ?? "",
   };
 }
 
-const membersOf = ({ trays, switches, shelves }: RackRecord): NonNullable<WireRack["members"]> => [
-  ...trays.map(({ id, slot, ready, assigned, reprovision, unprovenRun }) => ({
-    kind: "machine",
-    id,
-    state: reprovision !== null && reprovision !== "ready" ? reprovision : ready ? "ready" : "not_reached",
-    slot: slot ?? "",
-    assigned,
-    unprovenRun: unprovenRun ?? "",
+const memberOf = (device: RackDevice): MessageInitShape<typeof RackMemberSchema> => ({
+  kind: device.kind,
+  id: device.id,
+  name: device.name,
+  state: device.state,
+  slot: device.slot,
+  assigned: device.assigned ?? "",
+  unprovenRun: device.unprovenRun ?? "",
+  why: device.why,
+  powerState: device.power ?? "unknown",
+  firmware: device.firmware.map(({ component, installed, wanted }) => ({
+    component,
+    installed: installed ?? "",
+    wanted,
   })),
-  ...switches.map(({ id, state, trayIndex, unprovenRun }) => ({
-    kind: "switch",
-    id,
-    state,
-    slot: trayIndex === null ? "" : `tray ${trayIndex}`,
-    unprovenRun: unprovenRun ?? "",
-  })),
-  ...shelves.map(({ id, state, unprovenRun }) => ({ kind: "power_shelf", id, state, unprovenRun: unprovenRun ?? "" })),
-];
+});
 
 function requestsOf(rack: RackRecord): Pick<WireRack, "pendingRequests" | "lastRequests"> {
   const { maintenanceRequest, reprovisionRequest, lastMaintenanceRequest, lastReprovisionRequest } = rack;

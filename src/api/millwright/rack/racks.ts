@@ -2,7 +2,9 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import { deleteProfile, pageRackProfiles, putProfile } from "../../../services/catalog/rack-profiles.ts";
+import { refreshDevice } from "../../../services/device/refresh.ts";
 import { forceDeleteRack } from "../../../services/rack/deletion.ts";
+import { viewRackDevices } from "../../../services/rack/devices.ts";
 import { getRack, pageRacks, viewRacks } from "../../../services/rack/racks.ts";
 import { nonEmpty, required } from "../../convert/fields.ts";
 import { listRequestFrom, pageOf } from "../../convert/listing.ts";
@@ -17,12 +19,17 @@ export const racks = (deps: ServiceDeps) =>
         ...listRequestFrom(request),
         state: nonEmpty(rackStateOfAlias(request.state) ?? request.state),
         stuckOnly: request.stuckOnly,
+        failingOnly: request.failingOnly,
       });
       return { racks: page.items.map((view) => rackOf(view)), ...pageOf(page) };
     },
     async getRack({ id }) {
       const [view] = await viewRacks(deps, [await getRack(deps, id)]);
-      return { rack: required(view && rackOf(view, { withMembers: true }), "id") };
+      return { rack: required(view && rackOf(view, await viewRackDevices(deps, view.rack)), "id") };
+    },
+    async refreshRack({ id }) {
+      await refreshDevice(deps, { kind: "rack", id, field: "id" });
+      return {};
     },
     async forceDeleteRack({ id }, { values }) {
       await forceDeleteRack(deps, values.get(callerKey), id);

@@ -3,14 +3,11 @@ import {
   type PowerShelf,
   PowerShelfService,
 } from "../../../../contract/millwright/v1/power_shelf_pb.js";
-import { EXIT, isConnectError } from "../../client/errors.ts";
-import { followEvents } from "../../client/events.ts";
 import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
-import { createLiveView } from "../../terminal/live-view.ts";
-import { renderChange, renderList, type Style } from "../../terminal/output.ts";
 import { byPlace } from "../../terminal/place-order.ts";
 import { printList } from "../../terminal/printing.ts";
+import { unlessGone, type WatchedKind, watchList } from "../device/watch.ts";
 import { type ListOptions as AnyListOptions, joinFilters, limitOf, printTotal } from "../options/list-options.ts";
 import { columnsFor, shelfJson } from "./view.ts";
 
@@ -77,13 +74,7 @@ async function readShelves(
 /** The shelf as it is now; undefined once it is gone. */
 export async function readShelf(session: Session, id: string): Promise<PowerShelf | undefined> {
   const client = await session.client(PowerShelfService);
-  try {
-    return (await client.getPowerShelf({ id }, { signal: session.signal })).powerShelf;
-  } catch (error) {
-    const { Code } = await import("@connectrpc/connect");
-    if (isConnectError(error) && error.code === Code.NotFound) return undefined;
-    throw error;
-  }
+  return unlessGone(async () => (await client.getPowerShelf({ id }, { signal: session.signal })).powerShelf);
 }
 
 /** The server's filters again, for a shelf that was read by itself after a change. */
@@ -110,36 +101,19 @@ async function isAdmitted(session: Session, shelf: PowerShelf, options: ListOpti
 const sameMac = (left: string, right: string): boolean => bareMac(left) === bareMac(right);
 const bareMac = (mac: string): string => mac.toLowerCase().replace(/[:.-]/g, "");
 
-/** The table, kept current. Elsewhere than on a terminal: the list, then a line for each change. */
-async function watchPowerShelves(session: Session, options: ListOptions): Promise<number> {
-  const shelves = new Map<string, PowerShelf>();
-  const view = createLiveView(session, async (style) => {
-    const items = [...shelves.values()].sort(byPlace);
-    return renderList({ items, columns: columnsFor(style), json: shelfJson }, style);
-  });
-  for await (const followed of followEvents(session, { kinds: ["power_shelf"], from: "now" }, session.signal)) {
-    if (followed.type === "ready") {
-      for (const shelf of (await readShelves(session, options)).items) shelves.set(shelf.id, shelf);
-      await view.start();
-      continue;
-    }
-    const { id } = followed.event;
-    const shelf = await readShelf(session, id);
-    const wasListed = shelves.has(id);
-    const isListed = shelf !== undefined && (await isAdmitted(session, shelf, options));
-    if (isListed) shelves.set(id, shelf);
-    else shelves.delete(id);
-    if (!wasListed && !isListed) continue;
-    await view.change(async (style) =>
-      shelf ? renderChange({ columns: columnsFor(style), json: shelfJson }, shelf, style) : goneLine(id, style.format),
-    );
-  }
-  await view.stop();
-  return EXIT.interrupted;
-}
+export const watchedShelves: WatchedKind<PowerShelf> = {
+  kind: "power_shelf",
+  idOf: ({ id }) => id,
+  read: readShelf,
+  listing: (style) => ({ columns: columnsFor(style), json: shelfJson }),
+};
 
-/** csv and yaml have no row for a shelf without facts. */
-export function goneLine(id: string, format: Style["format"]): string {
-  if (format === "json") return `${JSON.stringify({ id, gone: true })}\n`;
-  return format === "table" ? `${id}  gone\n` : "";
-}
+const watchPowerShelves = (session: Session, options: ListOptions): Promise<number> =>
+  watchList(session, watchedShelves, {
+    list: async () => (await readShelves(session, options)).items,
+    async readListed(id) {
+      const shelf = await readShelf(session, id);
+      return shelf && (await isAdmitted(session, shelf, options)) ? shelf : undefined;
+    },
+    order: byPlace,
+  });

@@ -1,28 +1,9 @@
-import {
-  type DeviceLogEntry,
-  DeviceLogEntrySchema,
-  PowerShelfService,
-} from "../../../../contract/millwright/v1/power_shelf_pb.js";
-import { jsonOf } from "../../client/proto-json.ts";
+import { PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import type { Session } from "../../client/session.ts";
-import type { Column } from "../../terminal/output.ts";
-import { printList } from "../../terminal/printing.ts";
-import type { Tone } from "../../terminal/table.ts";
-import { clockTime, isoTime } from "../../terminal/times.ts";
+import { printDeviceLog } from "../device/log.ts";
 
-const TONES: { readonly [severity: string]: Tone } = { warning: "busy", critical: "bad" };
-
-const columns: readonly Column<DeviceLogEntry>[] = [
-  { title: "TIME", cell: ({ at }) => clockTime(at), plain: ({ at }) => isoTime(at) },
-  { title: "SEVERITY", cell: ({ severity }) => severity, tone: ({ severity }) => TONES[severity] },
-  { title: "ID", cell: ({ id }) => id },
-  { title: "MESSAGE", cell: ({ message }) => message },
-];
-
-/** What the device itself has noted, the newest last, as one reads a log. */
 export async function showDeviceLog(session: Session, id: string): Promise<undefined> {
   const client = await session.client(PowerShelfService);
   const { logEntries } = await client.getPowerShelf({ id }, { signal: session.signal });
-  const json = (entry: DeviceLogEntry) => jsonOf(DeviceLogEntrySchema, entry);
-  await printList(session, { items: logEntries.toReversed(), columns, json }, "Its log is empty, or not read yet.");
+  await printDeviceLog(session, logEntries);
 }

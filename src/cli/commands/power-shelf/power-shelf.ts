@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Run, Session } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addMetadataCommands } from "../device/metadata-commands.ts";
 import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
 import { addHealthReportCommands } from "../health-report/health-report.ts";
@@ -9,7 +10,6 @@ import { addPasswordOptions } from "../options/password-options.ts";
 import type { ListOptions } from "./list.ts";
 import type { CancelOptions, MaintenanceOptions, Operation } from "./maintenance.ts";
 import type { CreateOptions, CredentialOptions, ForceDeleteOptions } from "./manage.ts";
-import type { SetOptions } from "./metadata.ts";
 
 /** The grammar alone; what a command does is loaded when it runs, so that none waits for the others' code. */
 export function addPowerShelfCommands(program: Command, run: Run): void {
@@ -221,31 +221,11 @@ function addManaging(shelf: Command, run: Run): void {
 
 function addMetadata(shelf: Command, run: Run): void {
   const load = () => import("./metadata.ts");
-  const metadata = shelf.command("metadata").description("name, description and labels of a power shelf");
-  const command = (word: string, description: string) =>
-    metadata.command(word).argument("<id|name>", "a power shelf").description(description);
-  command("show", "show them").action((id: string) =>
-    run(async (session) => (await load()).showMetadata(session, await idOf(session, id))),
-  );
-  command("set", "set name, description or both")
-    .option("--name <name>", "2 to 256 ASCII characters")
-    .option("--description <text>", "at most 1024 characters")
-    .option("--if-version-match <version>", "only if the version is still this one")
-    .action((id: string, options: SetOptions) =>
-      run(async (session) => (await load()).setMetadata(session, id, options)),
-    );
-  command("add-label", "add a label, or give it another value")
-    .requiredOption("--key <key>", "1 to 255 ASCII characters")
-    .option("--value <value>", "at most 255 characters")
-    .action((id: string, options: { key: string; value?: string }) =>
-      run(async (session) => (await load()).addLabel(session, await idOf(session, id), options)),
-    );
-  command("remove-labels", "remove labels")
-    .requiredOption("--keys <key...>", "keys of the labels")
-    .action((id: string, options: { keys: string[] }) =>
-      run(async (session) => (await load()).removeLabels(session, await idOf(session, id), options)),
-    );
-  command("from-expected-power-shelf", "copy them from the expected inventory")
+  const grammar = { what: "a power shelf", argument: "<id|name>", command: "power-shelf" };
+  addMetadataCommands(shelf, run, { ...grammar, load: async () => (await load()).describedShelves })
+    .command("from-expected-power-shelf")
+    .argument("<id|name>", "a power shelf")
+    .description("copy them from the expected inventory")
     .option("--replace-all", "also drop what the expected inventory does not have")
     .action((id: string, options: { replaceAll?: boolean }) =>
       run(async (session) => (await load()).metadataFromExpected(session, await idOf(session, id), options)),

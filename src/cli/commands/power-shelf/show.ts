@@ -1,14 +1,12 @@
 import { type PowerShelf, PowerShelfService } from "../../../../contract/millwright/v1/power_shelf_pb.js";
 import { CliError, EXIT, isConnectError } from "../../client/errors.ts";
-import { followEvents } from "../../client/events.ts";
 import type { Session } from "../../client/session.ts";
-import { createLiveView } from "../../terminal/live-view.ts";
-import { renderChange, renderOne } from "../../terminal/output.ts";
 import { printOne } from "../../terminal/printing.ts";
 import { clockTime } from "../../terminal/times.ts";
-import { goneLine, listPowerShelves, readShelf } from "./list.ts";
+import { watchOne } from "../device/watch.ts";
+import { listPowerShelves, readShelf, watchedShelves } from "./list.ts";
 import { findIdByName } from "./names.ts";
-import { columnsFor, shelfJson, shelfThing } from "./view.ts";
+import { shelfThing } from "./view.ts";
 
 /** One shelf by id or name; without either, all of them. */
 export async function showPowerShelf(
@@ -18,7 +16,7 @@ export async function showPowerShelf(
 ): Promise<number | undefined> {
   if (idOrName === undefined) return listPowerShelves(session, { ...options, deleted: "include" });
   const shelf = await findShelf(session, idOrName);
-  if (options.watch) return watchShelf(session, shelf.id);
+  if (options.watch) return watchOne(session, watchedShelves, { id: shelf.id, thing: shelfThing });
   await printOne(session, shelfThing(shelf, session.style()));
   return undefined;
 }
@@ -57,31 +55,4 @@ async function goneError(session: Session, id: string): Promise<CliError | undef
     `power shelf ${id} does not exist any more: it ${how}`,
     `\`millwright power-shelf history ${id}\` tells what happened to it`,
   );
-}
-
-async function watchShelf(session: Session, id: string): Promise<number> {
-  let shelf: PowerShelf | undefined;
-  const view = createLiveView(session, async (style) =>
-    shelf ? renderOne(shelfThing(shelf, style), style) : goneLine(id, style.format),
-  );
-  for await (const followed of followEvents(
-    session,
-    { kinds: ["power_shelf"], ids: [id], from: "now" },
-    session.signal,
-  )) {
-    shelf = await readShelf(session, id);
-    if (followed.type === "ready") await view.start();
-    else
-      await view.change(async (style) =>
-        shelf
-          ? renderChange({ columns: columnsFor(style), json: shelfJson }, shelf, style)
-          : goneLine(id, style.format),
-      );
-    if (!shelf) {
-      await view.stop();
-      return EXIT.notFound;
-    }
-  }
-  await view.stop();
-  return EXIT.interrupted;
 }

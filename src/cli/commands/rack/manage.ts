@@ -20,3 +20,9 @@ export async function forceDeleteRack(session: Session, id: string, { yes }: Con
   await client.forceDeleteRack({ id }, { signal: session.signal });
   await printDone(session, `Rack ${id} removed.`, { rack: id });
 }
+
+export async function refreshRack(session: Session, id: string): Promise<undefined> {
+  const client = await session.client(RackService);
+  await client.refreshRack({ id }, { signal: session.signal });
+  await printDone(session, `Rack ${id} will be checked now.`, { rack: id });
+}

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { Forge } from "../../../../contract/forge/forge_pb.js";
 import { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
-import { noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
+import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
+import { createFakeTerminal, noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const RACK = {
   id: "rack-1",
@@ -16,7 +18,27 @@ const RACK = {
     { kind: "power shelf", have: 8, ready: 8, expected: 8 },
   ],
   firmware: "fw-v2.1",
-  members: [{ kind: "machine", id: "m-3", state: "not_reached", slot: "3", assigned: "no" }],
+  urgency: 1,
+  members: [
+    {
+      ...{ kind: "machine", id: "m-2", state: "ready", slot: "2", assigned: "yes" },
+      firmware: [{ component: "bmc", installed: "2.1", wanted: "2.1" }],
+    },
+    {
+      ...{
+        kind: "machine",
+        id: "m-3",
+        state: "not_reached",
+        slot: "3",
+        assigned: "no",
+        why: "its BMC does not answer",
+      },
+      firmware: [
+        { component: "bmc", installed: "2.0", wanted: "2.1" },
+        { component: "bios", installed: "", wanted: "7" },
+      ],
+    },
+  ],
   lastRequests: [{ id: "r1", kind: "maintenance", initiator: "pat", outcome: "failed", message: "m-3: off" }],
 };
 const against = (line: string) =>
@@ -34,9 +56,118 @@ test("the list shows what is ready of what is expected, and what each rack waits
 test("a rack is shown with what is missing, its devices and its last request", async () => {
   const { out } = await against("rack show rack-1");
   expect(out).toMatch(/Switches: +8 of 9 expected, 8 ready/);
-  expect(out).toMatch(/Firmware: +fw-v2.1\n/);
-  expect(out).toContain("m-3 (its BMC does not answer)");
-  expect(out).toMatch(/maintenance +pat .*failed +m-3: off/);
+  expect(out).toMatch(/Since: .*1m ago/);
+  expect(out).toMatch(/Firmware: +fw-v2.1: 1 of 2 devices have it\n/);
+  expect(out).toMatch(/Last request: +maintenance by pat .*: failed – m-3: off/);
+  expect(out).toMatch(/Explained by: +millwright explain rack rack-1/);
+  // What is not ready stands above what is.
+  expect(out).toMatch(/m-3 +not_reached +3 .*bmc 2.0 → 2.1 +its BMC does not answer\n.*m-2 +ready +2 +yes +as wanted/);
+});
+
+test("racks that need somebody stand first, and rack-2 before rack-10", async () => {
+  const asked: string[] = [];
+  const racks = [
+    { ...RACK, id: "rack-10", urgency: 0 },
+    { ...RACK, id: "rack-2", urgency: 0 },
+    { ...RACK, id: "rack-30", urgency: 3, state: "error", error: "tray m-7 failed" },
+  ];
+  const { out } = await runAgainst(
+    (router) => router.service(RackService, { listRacks: ({ orderBy }) => (asked.push(orderBy), { racks }) }),
+    "rack list -o csv",
+  );
+  expect(asked).toEqual(["urgency desc, id"]);
+  expect(out.match(/^rack-\d+/gm)).toEqual(["rack-30", "rack-2", "rack-10"]);
+});
+
+test("a list of racks fits a terminal of 120 characters, whatever each waits for", async () => {
+  const racks = [{ ...RACK, id: "rack-with-a-long-name-17", reason: "waiting for ".repeat(40) }];
+  const { out } = await runAgainst(
+    (router) => router.service(RackService, { listRacks: () => ({ racks }) }),
+    "rack list",
+    {
+      isTTY: true,
+      columns: 120,
+    },
+  );
+  expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);
+});
+
+test("--watch shows a rack again when it or one of its devices changes", async () => {
+  const events = createFakeShelves();
+  let ready = 17;
+  const rack = () => ({ ...RACK, counts: [{ kind: "compute tray", have: 18, ready, expected: 18 }] });
+  const terminal = createFakeTerminal({ now: new Date(60_000) });
+  const running = runAgainst(
+    (router) => {
+      events.routes(router);
+      router.service(RackService, { getRack: () => ({ rack: rack() }) });
+    },
+    "rack show rack-1 --watch -o json",
+    { terminal },
+  );
+  await terminal.printed('"ready":17');
+  ready = 18;
+  events.emit({ kind: "host_reprovision", id: "m-3", type: "transition" });
+  await terminal.printed('"ready":18');
+  terminal.interrupt();
+  expect((await running).code).toBe(130);
+});
+
+test("--watch of the list prints a line for each rack that changes, and none for racks that the filter leaves out", async () => {
+  const events = createFakeShelves();
+  const states = new Map([
+    ["rack-1", "ready"],
+    ["rack-2", "ready"],
+  ]);
+  const terminal = createFakeTerminal({ now: new Date(60_000) });
+  const running = runAgainst(
+    (router) => {
+      events.routes(router);
+      router.service(RackService, {
+        listRacks: ({ filter }) => ({
+          racks: [...states]
+            .filter(([id, state]) => state === "ready" && (!filter.includes("id=") || filter.endsWith(`id=${id}`)))
+            .map(([id, state]) => ({ ...RACK, id, state })),
+        }),
+        getRack: ({ id }) => ({ rack: { ...RACK, id, state: states.get(id) ?? "" } }),
+      });
+    },
+    ["rack", "list", "--watch", "--filter", "state=ready", "-o", "csv"],
+    { terminal },
+  );
+  await terminal.printed("rack-2,ready");
+  events.emit({ kind: "switch", id: "sw-1", type: "transition" });
+  states.set("rack-1", "maintenance");
+  events.emit({ kind: "rack", id: "rack-1", type: "transition" });
+  await terminal.printed("rack-1,maintenance");
+  terminal.interrupt();
+  expect((await running).out.match(/^rack-\d,\w+/gm)).toEqual(["rack-1,ready", "rack-2,ready", "rack-1,maintenance"]);
+});
+
+test("a label is added to what a rack is described by, with the version that was read", async () => {
+  const sent: unknown[] = [];
+  const { code, out } = await runAgainst(
+    (router) =>
+      router.service(Forge, {
+        findRacksByIds: ({ rackIds }) => ({
+          racks: rackIds.map((id) => ({
+            id,
+            version: "V1-T7",
+            metadata: { name: "rack-1", labels: [{ key: "hall" }] },
+          })),
+        }),
+        updateRackMetadata: (request) => (sent.push(request), {}),
+      }),
+    "rack metadata add-label rack-1 --key row --value 7",
+  );
+  expect({ code, out }).toEqual({ code: 0, out: "Metadata of rack rack-1 updated.\n" });
+  expect(sent).toMatchObject([
+    {
+      rackId: { id: "rack-1" },
+      ifVersionMatch: "V1-T7",
+      metadata: { labels: [{ key: "hall" }, { key: "row", value: "7" }] },
+    },
+  ]);
 });
 
 test("where nothing is expected, only what is there is counted", async () => {

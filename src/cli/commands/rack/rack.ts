@@ -1,13 +1,14 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addMetadataCommands } from "../device/metadata-commands.ts";
 import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
 import { addHealthReportCommands } from "../health-report/health-report.ts";
 import { addListOptions } from "../options/list-options.ts";
+import type { ListRacksOptions } from "./list.ts";
 import { addRackMaintenanceCommands } from "./maintenance-commands.ts";
 import type { DeleteRackOptions } from "./manage.ts";
-import type { ListRacksOptions } from "./read.ts";
 
 const ID = ["<id>", "a rack"] as const;
 
@@ -16,11 +17,13 @@ export function addRackCommands(program: Command, run: Run): void {
   const rack = program
     .command("rack")
     .description("racks: what they consist of, what is missing, and what state they are in");
-  const read = () => import("./read.ts");
+  const read = () => import("./list.ts");
   addListOptions(
     rack
       .command("list")
-      .description("list racks: state, ready devices out of the expected ones, and what each rack waits for"),
+      .description(
+        "list racks, those that need somebody first: state, ready devices out of the expected ones, and what each rack waits for",
+      ),
     {
       filter: "state=error AND labels.row=7",
       order: "state, state_since desc",
@@ -30,15 +33,26 @@ export function addRackCommands(program: Command, run: Run): void {
       "--state <state>",
       "only racks in this state: created, discovering, maintenance, validating, ready, error or deleting",
     )
-    .option("--stuck", "only racks that need attention: in error, or too long in their state")
-    .addHelpText("after", "\nExamples:\n  millwright rack list\n  millwright rack list --state error -o json")
+    .option(
+      "--stuck",
+      "only racks that need attention: in error, waiting for a person, too long in their state, or failing for a minute",
+    )
+    .option("--failing", "only racks whose last pass failed")
+    .option("--watch", "keep showing it as it changes")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  millwright rack list --stuck\n  millwright rack list --state error -o json\n  millwright rack list --watch",
+    )
     .action((options: ListRacksOptions) => run(async (session) => (await read()).listRacks(session, options)));
   rack
     .command("show")
     .argument("[id]", "a rack; all of them when left out")
-    .description("show a rack: state and reason, missing devices, all devices, firmware, pending and last requests")
-    .addHelpText("after", "\nExample:\n  millwright rack show rack-1")
-    .action((id: string | undefined) => run(async (session) => (await read()).showRack(session, id)));
+    .description("show a rack: state, since when and why, requests, firmware against the wanted one, and each device")
+    .option("--watch", "keep showing it as it changes")
+    .addHelpText("after", "\nExample:\n  millwright rack show rack-1 --watch")
+    .action((id: string | undefined, options: { watch?: boolean }) =>
+      run(async (session) => (await read()).showRack(session, id, options)),
+    );
   addHistoryOptions(
     rack
       .command("history")
@@ -48,6 +62,30 @@ export function addRackCommands(program: Command, run: Run): void {
   ).action((id: string, options: HistoryOptions) =>
     run(async (session) => (await import("../event/history-read.ts")).showHistory(session, "rack", id, options)),
   );
+  addManaging(rack, run);
+  addRackMaintenanceCommands(rack, run);
+  addProfiles(rack, run);
+  addMetadataCommands(rack, run, {
+    what: "a rack",
+    argument: "<id>",
+    command: "rack",
+    load: async () => (await import("./metadata.ts")).describedRacks,
+  });
+  addHealthReportCommands(rack, run, {
+    what: "a rack",
+    argument: "<id>",
+    command: "rack",
+    load: async () => (await import("../health-report/device-reports.ts")).deviceReports("rack", "rack"),
+  });
+}
+
+function addManaging(rack: Command, run: Run): void {
+  rack
+    .command("refresh")
+    .argument(...ID)
+    .description("make the controller check a rack now")
+    .addHelpText("after", "\nExample:\n  millwright rack refresh rack-1")
+    .action((id: string) => run(async (session) => (await import("./manage.ts")).refreshRack(session, id)));
   rack
     .command("delete")
     .argument(...ID)
@@ -67,14 +105,6 @@ export function addRackCommands(program: Command, run: Run): void {
     .action((id: string, options: ConfirmOptions) =>
       run(async (session) => (await import("./manage.ts")).forceDeleteRack(session, id, options)),
     );
-  addRackMaintenanceCommands(rack, run);
-  addProfiles(rack, run);
-  addHealthReportCommands(rack, run, {
-    what: "a rack",
-    argument: "<id>",
-    command: "rack",
-    load: async () => (await import("../health-report/device-reports.ts")).deviceReports("rack", "rack"),
-  });
 }
 
 function addProfiles(rack: Command, run: Run): void {

@@ -1,0 +1,24 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { SwitchService } from "../../../../contract/millwright/v1/switch_pb.js";
+import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { refreshDevice } from "../../../services/device/refresh.ts";
+import { pageSwitches, viewSwitch } from "../../../services/switch/view.ts";
+import { pageOf } from "../../convert/listing.ts";
+import { logEntriesOf } from "../device-messages.ts";
+import { switchOf, switchQueryFrom } from "./switch-messages.ts";
+
+export const switches = (deps: ServiceDeps) =>
+  ({
+    async listSwitches(request) {
+      const page = await pageSwitches(deps, switchQueryFrom(request));
+      return { switches: page.items.map(switchOf), ...pageOf(page) };
+    },
+    async getSwitch({ id }) {
+      const view = await viewSwitch(deps, id);
+      return { switch: switchOf(view), logEntries: logEntriesOf(view.device) };
+    },
+    async refreshSwitch({ id }) {
+      await refreshDevice(deps, { kind: "switch", id, field: "id" });
+      return {};
+    },
+  }) satisfies Partial<ServiceImpl<typeof SwitchService>>;

@@ -52,7 +52,7 @@ export const switches = defineBmcDevices<Switch, SwitchRecord, SwitchFilter>({
   columns: [
     "t.nvos_macs",
     "t.enable_nmxc",
-    "(select o.id from switches o where o.nvos_macs && t.nvos_macs and o.id <> t.id order by o.id limit 1) as nvos_mac_taken_by",
+    "(select (array_agg(o.id order by o.id))[1] from switches o where o.nvos_macs && t.nvos_macs and o.id <> t.id) as nvos_mac_taken_by",
   ],
   parse: (row, shared) => {
     const own = rowSchema.parse(row);

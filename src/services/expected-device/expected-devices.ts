@@ -7,6 +7,7 @@ import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { is, type ListPage, type ListRequest, pageList } from "../call/listing.ts";
+import { addTogether } from "./add-together.ts";
 import type { ExpectedKind } from "./expected-kind.ts";
 import {
   type Checked,
@@ -29,23 +30,22 @@ const MOST_ROWS = 2_000;
 
 export type ExpectedKey = { readonly id: string } | { readonly bmcMac: string };
 
-/** Puts a device on record that the site says it has; the explorer then looks for it. */
-async function addExpected<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+/** Puts devices on record that the site says it has; the explorer then looks for them. All of them, or none. */
+async function addRows<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
   kind: ExpectedKind<R, I>,
   deps: ServiceDeps,
   caller: Caller,
-  input: I,
+  rows: readonly Checked<I>[],
 ): Promise<void> {
-  const checked = checkExpected(kind, input);
   await changeInventory(kind, deps, caller, async (tx) => {
-    const [taken] = await kind.list(tx, { bmcMac: checked.mac });
+    const [taken] = await kind.list(tx, { bmcMacs: rows.map(({ mac }) => mac) });
     if (taken) {
-      throw new AppError("already_exists", `an ${kind.nouns.row} with BMC ${checked.mac} exists already`, {
+      throw new AppError("already_exists", `an ${kind.nouns.row} with BMC ${taken.bmc.mac} exists already`, {
         field: "bmc_mac_address",
-        next: `millwright ${kind.command} show ${checked.mac}`,
+        next: `millwright ${kind.command} show ${taken.bmc.mac}`,
       });
     }
-    return { ...NO_CHANGE, added: await withDevices(kind, tx, [checked]) };
+    return { ...NO_CHANGE, added: await withDevices(kind, tx, rows) };
   });
 }
 
@@ -198,8 +198,9 @@ function pageExpected<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
 /** What callers can do with the expected devices of one kind. */
 export const expectedServices = <R extends ExpectedDeviceRecord, I extends ExpectedInput>(
   kind: ExpectedKind<R, I>,
+  add = addTogether<I>((deps, caller, rows) => addRows(kind, deps, caller, rows)),
 ) => ({
-  add: (deps: ServiceDeps, caller: Caller, input: I) => addExpected(kind, deps, caller, input),
+  add: async (deps: ServiceDeps, caller: Caller, input: I) => add(deps, caller, checkExpected(kind, input)),
   update: (deps: ServiceDeps, caller: Caller, input: I) => updateExpected(kind, deps, caller, input),
   remove: (deps: ServiceDeps, caller: Caller, key: ExpectedKey) => deleteExpected(kind, deps, caller, key),
   removeAll: (deps: ServiceDeps, caller: Caller) => deleteAllExpected(kind, deps, caller),

@@ -64,6 +64,7 @@ export interface ExpectedRow extends StateColumns {
 export interface ExpectedDeviceFilter {
   readonly ids?: readonly string[];
   readonly bmcMac?: string;
+  readonly bmcMacs?: readonly string[];
   readonly rackId?: string;
 }
 
@@ -149,6 +150,7 @@ export function defineExpectedDevices<X extends object>(
       };
       add((at) => `t.id = any(${at})`, filter.ids);
       add((at) => `t.bmc_mac = ${at}`, filter.bmcMac);
+      add((at) => `t.bmc_mac = any(${at})`, filter.bmcMacs);
       add((at) => `t.rack_id = ${at}`, filter.rackId);
       const rows = await db.query<ExpectedRow>(`${select} where ${where.join(" and ")} order by t.bmc_mac`, values);
       return rows.map(parse);

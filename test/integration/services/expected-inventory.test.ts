@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { follow, followOrRefuse } from "../../../src/kernel/decide.ts";
 import { type Effect, create as making, require as requiring } from "../../../src/kernel/effects.ts";
+import type { AppError } from "../../../src/kernel/errors.ts";
 import { expectedPowerShelfLifecycle } from "../../../src/lifecycles/expected-power-shelf/lifecycle.ts";
 import { powerShelfLifecycle } from "../../../src/lifecycles/power-shelf/lifecycle.ts";
 import type { ExpectedInput } from "../../../src/services/expected-device/input.ts";
@@ -109,6 +110,66 @@ const untilBlocked = () =>
       ).length > 0 || undefined,
     { what: "a call that waits for the lock", within: 10_000, seen: () => "nobody waits" },
   );
+
+/** Somebody who changes the inventory, until told to end. */
+async function holdWholeSet(): Promise<{ release(): Promise<void> }> {
+  const [locked, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = it.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: "expected_power_shelf", id: "*" }]);
+    locked.resolve();
+    await end.promise;
+  });
+  await locked.promise;
+  return {
+    async release() {
+      end.resolve();
+      await holding;
+    },
+  };
+}
+
+describe("rows that callers add at the same moment", () => {
+  const macs = Array.from({ length: 20 }, (_, n) => `02:00:00:00:01:${String(n + 10)}`);
+  const transactions = async () =>
+    (await it.db.query("select distinct xid from journal where kind = 'expected_power_shelf' and type = 'created'"))
+      .length;
+  /** The first call waits for a lock, so that all others come while it is under way. */
+  const together = async (calls: () => readonly Promise<unknown>[]) => {
+    const held = await holdWholeSet();
+    const first = add({ bmcMac: "02:00:00:00:00:99", serial: "SN99" });
+    await untilBlocked();
+    const all = Promise.allSettled(calls());
+    await held.release();
+    await first;
+    return (await all).map((one) => (one.status === "fulfilled" ? "added" : (one.reason as AppError).kind));
+  };
+
+  test("are written together", async () => {
+    const results = await together(() =>
+      macs.map((bmcMac, n) => add({ bmcMac, serial: `S${n}`, rackId: `rack-${n % 3}` })),
+    );
+    expect(results).toEqual(macs.map(() => "added"));
+    expect(await transactions()).toBe(2);
+    expect(await passwordOf(macs[19])).toBe("first");
+    expect(await isDue((await rowOf(macs[19])).id)).toBe(true);
+  });
+
+  test("do not keep each other from it: what is refused is refused to its caller alone", async () => {
+    await add({ bmcMac: macs[7] ?? "" });
+    const ben = { ...tester, name: "ben" };
+    const results = await together(() => [
+      ...macs.slice(0, 10).map((bmcMac, n) => add({ bmcMac, serial: `S${n}` })),
+      add({ bmcMac: macs[3] ?? "", serial: "again" }),
+      addExpectedPowerShelf(it.deps, tester, expected({ bmcMac: macs[11] ?? "" })),
+      addExpectedPowerShelf(it.deps, ben, expected({ bmcMac: macs[12] ?? "", bmcPassword: "first" })),
+    ]);
+    const asked = macs.slice(0, 10).map((_, n) => (n === 7 ? "already_exists" : "added"));
+    expect(results).toEqual([...asked, "already_exists", "invalid_argument", "added"]);
+    expect((await rowOf(macs[3])).serial).toBe("S3");
+    expect(await entryOf((await rowOf(macs[12])).id, "created")).toMatchObject({ actor: "ben" });
+    expect(await entryOf((await rowOf(macs[2])).id, "created")).toMatchObject({ actor: "ann" });
+  });
+});
 
 describe("a row that retains credentials", () => {
   test("leaves those on record as they are, whatever user name and password it comes with", async () => {

@@ -105,6 +105,24 @@ describe("control API", () => {
     for (const { bmc_password } of rows) expect(text).not.toContain(bmc_password);
   });
 
+  test("the whole site is one file, with a way in to every device", async () => {
+    type Entry = Readonly<Record<string, string>>;
+    const { body } = await site.control<Readonly<Record<string, readonly Entry[]>>>("GET", "/inventory/site");
+    expect(Object.entries(body).map(([list, entries]) => [list, entries.length])).toEqual([
+      ["rack_profiles", 2],
+      ["expected_racks", 2],
+      ["expected_power_shelves", 16],
+      ["expected_switches", 18],
+      ["machines", 36],
+    ]);
+    const profiles = body.rack_profiles?.map(({ name }) => name);
+    expect(body.expected_racks?.map(({ rack_profile_id }) => rack_profile_id)).toEqual(profiles);
+    const { body: rows } = await site.control<Entry[]>("GET", "/inventory/machines");
+    expect(body.machines?.map(({ bmc_password }) => bmc_password)).toEqual(
+      rows.map(({ bmc_password }) => bmc_password),
+    );
+  });
+
   test("the switch at the rack changes the power at once and is no command", async () => {
     expect((await site.control("POST", "/devices/rack-1-shelf-1/power", { power: "off" })).body).toMatchObject({
       power: "off",

@@ -1,12 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { z } from "zod";
-import {
-  describeFirmware,
-  describeMachine,
-  describeShelf,
-  describeSwitch,
-  expectedShelf,
-} from "./control-descriptions.ts";
+import { describeFirmware, describeMachine, describeShelf, describeSwitch } from "./control-descriptions.ts";
 import { MACHINE_ROUTES } from "./control-machine-routes.ts";
 import { RACK_ROUTES } from "./control-rack-routes.ts";
 import {
@@ -30,6 +24,7 @@ import { RACK_MANAGER } from "./rack-manager/grpc-server.ts";
 import { readBody, splitTarget } from "./request-body.ts";
 import { FASTEST_SPEED, SLOWEST_SPEED } from "./simulated-clock.ts";
 import { profile } from "./site/fields.ts";
+import { expectedShelf } from "./site/site-file.ts";
 
 const powerSchema = z.strictObject({ power: z.enum(["on", "off"]) });
 const profileSchema = z.strictObject({ profile });
@@ -45,7 +40,7 @@ const ROUTES: readonly Route[] = [
     "GET",
     /^\/inventory$/,
     ({ options }) =>
-      ok([...options.shelves.values()].map((shelf) => expectedShelf(shelf, options.endpoints.redfishPort))),
+      ok([...options.shelves.values()].map(({ spec }) => expectedShelf(spec, options.endpoints.redfishPort))),
   ],
   ...RACK_ROUTES,
   ...MAAS_ROUTES,

@@ -81,17 +81,6 @@ export const describeFirmware = ({ firmware }: ManagedDevice) => ({
   })),
 });
 
-/** A row of the expected inventory of power shelves. */
-export const expectedShelf = ({ spec }: PowerShelf, port: number) => ({
-  bmc_mac_address: spec.mac,
-  bmc_username: spec.username,
-  bmc_password: spec.password,
-  shelf_serial_number: spec.serial,
-  bmc_ip_address: `${spec.address}:${port}`,
-  rack_id: spec.rack,
-  metadata: { name: spec.id },
-});
-
 export interface MachineEndpoints {
   readonly redfishPort: number;
   readonly sshPort: number;

@@ -15,11 +15,8 @@ import { AILING, PART_IDS, SENSOR_IDS } from "./devices/machine-state.ts";
 import { InvalidInput, parseInput } from "./invalid-input.ts";
 import { CLUSTER_ROUTES } from "./kubernetes/control-routes.ts";
 import { SYSTEM } from "./redfish/system-resources.ts";
-import { BASTION_ADDRESS } from "./site/fields.ts";
+import { BASTION_ADDRESS, JUMP_USERNAME, SSH_USERNAME } from "./site/fields.ts";
 import { mediumNamed, mediumOf } from "./site/images.ts";
-
-const SSH_USERNAME = "root";
-const JUMP_USERNAME = "jump";
 
 const netbootSchema = z.strictObject({
   image: z.string().min(1).max(128),

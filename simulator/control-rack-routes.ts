@@ -1,17 +1,19 @@
 import { type ControlCall, type ControlOptions, ok, type Reply, type Route, refused } from "./control-route.ts";
-import type { Switch } from "./devices/switch.ts";
+import { BASTION_ADDRESS, JUMP_USERNAME, SSH_USERNAME } from "./site/fields.ts";
 import { firmwareRecords, imageNamed } from "./site/firmware.ts";
-import { profileNameOf, profileOf } from "./site/racks.ts";
+import { expectedRack, expectedSwitch, profilesOf, siteFileOf } from "./site/site-file.ts";
 
 /** What a site writes down of its racks and their switches, and the firmware that there is for them. */
 export const RACK_ROUTES: readonly Route[] = [
   [
     "GET",
     /^\/inventory\/switches$/,
-    ({ options }) => ok([...options.switches.values()].map((each) => expectedSwitch(each, options))),
+    ({ options: { switches, endpoints } }) =>
+      ok([...switches.values()].map(({ spec }) => expectedSwitch(spec, endpoints.redfishPort))),
   ],
-  ["GET", /^\/inventory\/racks$/, ({ options }) => ok(options.site.racks.map((rack) => expectedRack(rack)))],
-  ["GET", /^\/inventory\/profiles$/, ({ options }) => ok(profiles(options))],
+  ["GET", /^\/inventory\/racks$/, ({ options }) => ok(options.site.racks.map(expectedRack))],
+  ["GET", /^\/inventory\/profiles$/, ({ options }) => ok(profilesOf(options.site))],
+  ["GET", /^\/inventory\/site$/, ({ options }) => ok(siteFile(options))],
   [
     "GET",
     /^\/rack-manager$/,
@@ -26,28 +28,18 @@ export const RACK_ROUTES: readonly Route[] = [
 
 const imagesAt = (host: string): string => `http://${host}/firmware/images`;
 
-const expectedSwitch = ({ spec }: Switch, { endpoints }: ControlOptions) => ({
-  bmc_mac_address: spec.mac,
-  bmc_username: spec.username,
-  bmc_password: spec.password,
-  switch_serial_number: spec.serial,
-  bmc_ip_address: `${spec.address}:${endpoints.redfishPort}`,
-  rack_id: spec.rack,
-  nvos_username: spec.nvos.username,
-  nvos_password: spec.nvos.password,
-  nvos_mac_addresses: [spec.nvos.mac],
-  metadata: { name: spec.id },
-});
-
-const expectedRack = (rack: ControlOptions["site"]["racks"][number]) => ({
-  rack_id: rack.id,
-  rack_profile_id: profileNameOf(rack),
-  metadata: { name: rack.id },
-});
-
-const profiles = ({ site }: ControlOptions) => [
-  ...new Map(site.racks.map((rack) => [profileNameOf(rack), profileOf(rack)])).values(),
-];
+/** The whole site in one file. */
+const siteFile = ({ site, keys, endpoints: { redfishPort, sshPort } }: ControlOptions) =>
+  siteFileOf(site, {
+    redfishPort,
+    sshPort,
+    ssh: { username: SSH_USERNAME, privateKey: keys.operator.privateKey },
+    jump: {
+      endpoint: `${BASTION_ADDRESS}:${sshPort}`,
+      username: JUMP_USERNAME,
+      hostKey: keys.bastionHost.publicKey,
+    },
+  });
 
 /** With the rest of what was fetched in part, for whoever asks for it. */
 function image({ id, range }: ControlCall): Reply {

@@ -51,6 +51,10 @@ const SECOND_OCTET = {
 /** Rack numbers start at 1, so that no device ever has it. */
 export const BASTION_ADDRESS = "127.66.0.1";
 
+/** Who signs in to machines, and to the bastion on the way to them. */
+export const SSH_USERNAME = "root";
+export const JUMP_USERNAME = "jump";
+
 export const addressOf = (kind: keyof typeof SECOND_OCTET, { rackNumber, slot }: Place): string =>
   `127.${SECOND_OCTET[kind](rackNumber >> 8)}.${rackNumber & 255}.${slot}`;
 

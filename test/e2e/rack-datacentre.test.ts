@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -91,6 +92,18 @@ test("python3-sushy reads the new version from the BMC of the tray that was upgr
   const reading = bench.start({ command: python ?? "", args, env: { HOME: bench.directory } });
   expect(await reading.exited, reading.transcript()).toEqual({ code: 0, signal: null });
   expect(JSON.parse(reading.stdout())).toEqual({ bmc: "1.09.2", bios: "U46-2.20" });
+});
+
+test("the site file of the simulator says what is on record", async () => {
+  const file = join(bench.directory, "site.json");
+  writeFileSync(file, JSON.stringify(await simulator.call("GET", "/inventory/site")));
+  const comparing = bench.start({
+    command: join(ROOT, "bin", "millwright"),
+    args: ["site", "apply", "--file", file, "--dry-run", "--prune", "-o", "json"],
+    env: { MILLWRIGHT_DATA_DIR: server.dataDir },
+  });
+  expect(await comparing.exited, comparing.transcript()).toEqual({ code: 0, signal: null });
+  expect(JSON.parse(comparing.stdout())).toEqual([]);
 });
 
 test("a tray that moves to another rack shows discovering in the histories of both", async ({ skip }) => {

@@ -21,6 +21,7 @@ interface Line {
   readonly noun: string;
   readonly id: string;
   readonly fields: readonly string[];
+  readonly atOnce: number;
   readonly carryOut: () => Promise<unknown>;
   result: string;
 }
@@ -49,26 +50,50 @@ export async function applySite(session: Session, options: ApplyOptions): Promis
     await print(session, all);
     await confirm(session, { what: `Make these ${all.length} changes?`, canAsk: options.file !== "-" });
   }
-  for (const line of all) {
-    line.result = await line.carryOut().then(
-      () => DONE,
-      (error: unknown) => `refused: ${error instanceof Error ? error.message : String(error)}`,
-    );
-  }
+  // What others name is on record before they are put.
+  for (const together of groupsOf(all)) await carryOutAll(together);
   await print(session, all);
   return all.some(({ result }) => result !== DONE) ? EXIT.operationFailed : undefined;
 }
 
 const DONE = "done";
 
-function lineOf({ noun }: Section, change: Change): Line {
+/** Lines of one list, one after the other; between two of these groups all is done. */
+function groupsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
+  const groups: Line[][] = [];
+  for (const line of lines) {
+    const last = groups.at(-1);
+    if (last?.[0]?.noun === line.noun && (last[0].action === "remove") === (line.action === "remove")) last.push(line);
+    else groups.push([line]);
+  }
+  return groups;
+}
+
+/** Each worker has a portion of the list: neighbours are in one rack, and would wait for each other. */
+async function carryOutAll(lines: readonly Line[]): Promise<void> {
+  const portion = Math.ceil(lines.length / (lines[0]?.atOnce ?? 1));
+  const worker = async (some: readonly Line[]) => {
+    for (const line of some)
+      line.result = await line.carryOut().then(
+        () => DONE,
+        (error: unknown) => `refused: ${error instanceof Error ? error.message : String(error)}`,
+      );
+  };
+  const portions = Array.from({ length: Math.ceil(lines.length / portion) }, (_, at) =>
+    lines.slice(at * portion, (at + 1) * portion),
+  );
+  await Promise.all(portions.map(worker));
+}
+
+function lineOf({ noun, atOnce }: Section, change: Change): Line {
   if (change.action === "remove") {
     const { key, remove } = change.known;
-    return { action: "remove", noun, id: key, fields: [], carryOut: async () => remove?.(), result: "" };
+    return { action: "remove", noun, id: key, fields: [], atOnce, carryOut: async () => remove?.(), result: "" };
   }
   const { key, put } = change.wanted;
   const fields = change.action === "update" ? change.fields : [];
-  return { action: change.action, noun, id: key, fields, carryOut: () => put(change.action === "add"), result: "" };
+  const carryOut = () => put(change.action === "add");
+  return { action: change.action, noun, id: key, fields, atOnce, carryOut, result: "" };
 }
 
 const TONES: { readonly [action in Change["action"]]: Tone } = { add: "good", update: "busy", remove: "bad" };

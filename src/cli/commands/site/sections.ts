@@ -1,11 +1,15 @@
-import { type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { type DescMessage, fromJson, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { MachineSchema, MachineService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { ExpectedRackSchema, ExpectedSwitchSchema } from "../../../../contract/forge/expected_pb.js";
 import { ExpectedPowerShelfSchema, Forge } from "../../../../contract/forge/forge_pb.js";
+import {
+  MachineLifecycleService,
+  SetMachineCredentialsRequestSchema,
+} from "../../../../contract/millwright/v1/machine_pb.js";
 import { RackProfileSchema, RackService } from "../../../../contract/millwright/v1/rack_pb.js";
 import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
-import { decode, type Entry, normalise, type SectionName, type Spelling } from "./site-file.ts";
+import { decode, type Entry, normalise, requireTexts, type SectionName, type Spelling } from "./site-file.ts";
 
 /** An entry of the file or of the server: what tells it apart, and what it says, without what cannot be compared. */
 export interface Row {
@@ -22,6 +26,8 @@ export interface Section {
   readonly name: SectionName;
   /** What people call one entry. */
   readonly noun: string;
+  /** How many of its entries are put at the same time. */
+  readonly atOnce: number;
   wanted(entry: Entry, where: string): Row;
   known(): Promise<readonly Row[]>;
 }
@@ -29,16 +35,22 @@ export interface Section {
 const NOTHING: Spelling = { renamed: {}, reported: [], wrapped: {} };
 const bareMac = (mac: string): string => mac.replace(/[:.-]/g, "").toLowerCase();
 
+/** Each is a transaction; a server with a usual number of connections to its database bears so many beside its own work. */
+const AT_ONCE = 8;
+/** The server writes rows that come together in one transaction. */
+const TOGETHER = 64;
+
 /** Passwords are never told, and ids are the server's. */
 const UNTOLD = /password|^expected_.*_id$/;
 
 /** In the order in which they are put: what others name comes first. */
 export async function openSections(session: Session): Promise<readonly Section[]> {
   const { signal } = session;
-  const [forge, racks, machines] = [
+  const [forge, racks, machines, lifecycles] = [
     await session.client(Forge),
     await session.client(RackService),
     await session.client(MachineService),
+    await session.client(MachineLifecycleService),
   ];
   return [
     section({
@@ -70,6 +82,7 @@ export async function openSections(session: Session): Promise<readonly Section[]
     section({
       name: "expected_power_shelves",
       noun: "expected power shelf",
+      atOnce: TOGETHER,
       schema: ExpectedPowerShelfSchema,
       spelling: deviceSpelling("shelf_serial_number", "expected_power_shelf_id"),
       keyOf: ({ bmcMacAddress }) => bareMac(bmcMacAddress),
@@ -81,6 +94,7 @@ export async function openSections(session: Session): Promise<readonly Section[]
     section({
       name: "expected_switches",
       noun: "expected switch",
+      atOnce: TOGETHER,
       schema: ExpectedSwitchSchema,
       spelling: deviceSpelling("switch_serial_number", "expected_switch_id"),
       keyOf: ({ bmcMacAddress }) => bareMac(bmcMacAddress),
@@ -101,11 +115,25 @@ export async function openSections(session: Session): Promise<readonly Section[]
           (pageToken) => machines.listMachines({ pageSize: 500, pageToken }, { signal }),
           (page) => page.machines,
         ),
-      put: ({ machineId, labels, ...rest }) =>
-        machines.registerMachine({ machine: { machineId, labels, ...(rest.spec && { spec: rest.spec }) } }, { signal }),
+      credentials: MACHINE_CREDENTIALS,
+      async put({ machineId, labels, spec }, _isNew, credentials) {
+        await machines.registerMachine({ machine: { machineId, labels, ...(spec && { spec }) } }, { signal });
+        if (Object.keys(credentials).length === 0) return;
+        await lifecycles.setMachineCredentials(
+          fromJson(SetMachineCredentialsRequestSchema, { machine_id: machineId, ...credentials }),
+          { signal },
+        );
+      },
     }),
   ];
 }
+
+/** The server tells of no account; that it has none for the BMC shows once it wanted to sign in. */
+const MACHINE_CREDENTIALS: NonNullable<SectionOptions<typeof MachineSchema>["credentials"]> = {
+  fields: ["bmc_username", "bmc_password", "ssh_username", "ssh_private_key"],
+  isMissing: ({ status }) =>
+    (status?.conditions ?? []).some(({ type, reason }) => type === "BMCReachable" && reason === "NoCredentials"),
+};
 
 const deviceSpelling = (serial: string, id: string): Spelling => ({
   renamed: {
@@ -122,34 +150,53 @@ const deviceSpelling = (serial: string, id: string): Spelling => ({
 interface SectionOptions<D extends DescMessage> {
   readonly name: SectionName;
   readonly noun: string;
+  readonly atOnce?: number;
   readonly schema: D;
   readonly spelling: Spelling;
   /** Names and labels stand at the top in the contract, too. */
   readonly flat?: true;
   readonly keyOf: (message: MessageShape<D>) => string;
   readonly list: () => Promise<readonly MessageShape<D>[]>;
-  readonly put: (message: MessageShape<D>, isNew: boolean) => Promise<unknown>;
+  /** How to sign in, where an entry may say that besides what the message has: its fields, and what shows that the server lacks it. */
+  readonly credentials?: {
+    readonly fields: readonly string[];
+    readonly isMissing: (known: MessageShape<D>) => boolean;
+  };
+  readonly put: (message: MessageShape<D>, isNew: boolean, credentials: Entry) => Promise<unknown>;
   readonly remove?: (message: MessageShape<D>) => Promise<unknown>;
 }
 
 function section<D extends DescMessage>(options: SectionOptions<D>): Section {
-  const { name, noun, schema, spelling, flat, keyOf, list, put, remove } = options;
-  const rowOf = (message: MessageShape<D>): Row => ({
+  const { name, noun, atOnce = AT_ONCE, schema, spelling, flat, credentials, keyOf, list, put, remove } = options;
+  const rowOf = (message: MessageShape<D>, more: Entry, signIn: string | undefined): Row => ({
     key: keyOf(message),
-    says: told(toJson(schema, message, { useProtoFieldName: true }) as Entry),
-    put: (isNew) => put(message, isNew),
+    says: {
+      ...told(toJson(schema, message, { useProtoFieldName: true }) as Entry),
+      ...(signIn !== undefined && { credentials: signIn }),
+    },
+    put: (isNew) => put(message, isNew, more),
     ...(remove && { remove: () => remove(message) }),
   });
   return {
     name,
     noun,
+    atOnce,
     wanted(entry, where) {
-      const whole = flat ? renamedOnly(entry, spelling) : normalise(entry, spelling);
-      return rowOf(decode(schema, whole, where));
+      const [own, more] = partition(entry, credentials?.fields ?? []);
+      requireTexts(more, where);
+      const whole = flat ? renamedOnly(own, spelling) : normalise(own, spelling);
+      return rowOf(decode(schema, whole, where), more, more.bmc_password === undefined ? undefined : "given");
     },
-    known: async () => (await list()).map(rowOf),
+    known: async () =>
+      (await list()).map((message) => rowOf(message, {}, credentials?.isMissing(message) ? "missing" : "given")),
   };
 }
+
+const partition = (entry: Entry, fields: readonly string[]): readonly [Entry, Entry] => {
+  const part = (isWanted: (field: string) => boolean) =>
+    Object.fromEntries(Object.entries(entry).filter(([field]) => isWanted(field)));
+  return [part((field) => !fields.includes(field)), part((field) => fields.includes(field))];
+};
 
 const renamedOnly = (entry: Entry, { renamed, reported }: Spelling): Entry =>
   Object.fromEntries(

@@ -86,11 +86,16 @@ export function normalise(entry: Entry, { renamed, reported, wrapped }: Spelling
 
 /** @param where Names the entry in errors. The decoder quotes what it cannot read, which must not be a password. */
 export function decode<D extends DescMessage>(schema: D, entry: Entry, where: string): MessageShape<D> {
-  const odd = Object.entries(entry).find(([field, value]) => /password/i.test(field) && typeof value !== "string");
-  if (odd) throw new UsageError(`--file: ${where}: ${odd[0]} is not a text; put it in quotes`);
+  requireTexts(Object.fromEntries(Object.entries(entry).filter(([field]) => /password/i.test(field))), where);
   try {
     return fromJson(schema, entry as JsonValue);
   } catch (error) {
     throw new UsageError(`--file: ${where}: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** What it finds is named and not quoted. */
+export function requireTexts(entry: Entry, where: string): void {
+  const odd = Object.entries(entry).find(([, value]) => typeof value !== "string");
+  if (odd) throw new UsageError(`--file: ${where}: ${odd[0]} is not a text; put it in quotes`);
 }

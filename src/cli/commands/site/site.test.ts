@@ -5,6 +5,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { MachineService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { Forge } from "../../../../contract/forge/forge_pb.js";
+import { MachineLifecycleService } from "../../../../contract/millwright/v1/machine_pb.js";
 import { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
 import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
@@ -97,6 +98,95 @@ test("without --prune nothing is removed, and what is named by others is put fir
   expect(calls[2]).toContain('"rackId":{"id":"rack-1"}');
 });
 
+/** A server that knows machines, and what it was told. */
+function machineServer(calls: string[], known: readonly object[] = []) {
+  return (router: ConnectRouter) => {
+    router.service(RackService, {});
+    router.service(Forge, {});
+    router.service(MachineService, {
+      listMachines: () => ({ machines: known }) as never,
+      registerMachine: ({ machine }) => {
+        calls.push(`register ${machine?.machineId}`);
+        return {};
+      },
+    });
+    router.service(MachineLifecycleService, {
+      setMachineCredentials: ({ machineId, bmcUsername, bmcPassword, sshUsername, sshPrivateKey }) => {
+        calls.push(`credentials ${[machineId, bmcUsername, bmcPassword, sshUsername, sshPrivateKey].join(" ")}`);
+        return {};
+      },
+    });
+  };
+}
+
+const SIGNED_IN = `
+machines:
+  - {machine_id: m-1, spec: {rack: rack-1}, bmc_username: root, bmc_password: s3cret, ssh_username: admin, ssh_private_key: key}
+  - {machine_id: m-2, spec: {rack: rack-1}}
+`;
+
+test("a machine is registered, and then told how it is signed in to", async () => {
+  const calls: string[] = [];
+  const { code, out } = await runAgainst(machineServer(calls), `site apply -f ${siteFile(SIGNED_IN)} --yes -o json`);
+  expect(code).toBe(0);
+  expect(calls.filter((call) => call.includes("m-1"))).toEqual([
+    "register m-1",
+    "credentials m-1 root s3cret admin key",
+  ]);
+  expect(calls.filter((call) => call.includes("m-2"))).toEqual(["register m-2"]);
+  expect(out).not.toContain("s3cret");
+});
+
+test.each([
+  ["NoCredentials", ["register m-1", "credentials m-1 root s3cret admin key"]],
+  ["NoAnswer", []],
+])(
+  "of a machine whose BMC is not read (%s) credentials are sent once more only where there are none",
+  async (reason, sent) => {
+    const status = { conditions: [{ type: "BMCReachable", status: false, reason }] };
+    const known = ["m-1", "m-2"].map((machineId) => ({ machineId, spec: { rack: "rack-1" }, status }));
+    const calls: string[] = [];
+    await runAgainst(machineServer(calls, known), `site apply -f ${siteFile(SIGNED_IN)} --yes`);
+    expect(calls).toEqual(sent);
+  },
+);
+
+test("entries of one list are put at the same time, and those of the next once all are done", async () => {
+  const under = new Set<string>();
+  let most = 0;
+  const allThere = Promise.withResolvers<void>();
+  const lines = Array.from(
+    { length: 20 },
+    (_, n) => `  - {bmc_mac: "02:00:00:00:00:${n + 10}", serial: SN${n}, rack_id: r${n}}`,
+  );
+  const { code } = await runAgainst(
+    (router) => {
+      router.service(RackService, {});
+      router.service(MachineService, {
+        listMachines: () => ({ machines: [] }),
+        registerMachine: () => {
+          expect(under.size).toBe(0);
+          return {};
+        },
+      });
+      router.service(Forge, {
+        getAllExpectedSwitches: () => ({ expectedSwitches: [] }),
+        addExpectedSwitch: async ({ bmcMacAddress }) => {
+          under.add(bmcMacAddress);
+          most = Math.max(most, under.size);
+          if (under.size === 20) allThere.resolve();
+          await allThere.promise; // all of them must be on their way before the first is answered
+          under.delete(bmcMacAddress);
+          return {};
+        },
+      });
+    },
+    `site apply -f ${siteFile(`expected_switches:\n${lines.join("\n")}\nmachines: [{machine_id: m-1, spec: {rack: r1}}]`)} --yes`,
+  );
+  expect(code).toBe(0);
+  expect(most).toBe(20);
+});
+
 test("a refusal is shown with its entry, the rest is done, and the exit code tells", async () => {
   const { code, out } = await runAgainst(
     (router) => {
@@ -126,8 +216,11 @@ test.each([
 });
 
 test("a password that is no text is not repeated", async () => {
-  const text = "expected_switches: [{bmc_mac: a, bmc_password: 918273}]";
-  const { code, err } = await runAgainst(server([]), `site apply -f ${siteFile(text)} --dry-run`);
-  expect(code).toBe(2);
-  expect(err).not.toContain("918273");
+  for (const entry of ["expected_switches: [{bmc_mac: a,", "machines: [{machine_id: m-1,"]) {
+    const text = `${entry} bmc_password: 918273}]`;
+    const { code, err } = await runAgainst(server([]), `site apply -f ${siteFile(text)} --dry-run`);
+    expect(code).toBe(2);
+    expect(err).not.toContain("918273");
+    expect(err).toContain("bmc_password is not a text");
+  }
 });

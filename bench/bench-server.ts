@@ -6,11 +6,14 @@ import type { Log } from "../src/kernel/log.ts";
 import { type Embedded, startEmbedded } from "../src/store/embedded/embedded.ts";
 import { type Database, type DatabaseConfig, openDatabase } from "../src/store/postgres/database.ts";
 import { migrate } from "../src/store/postgres/migrate.ts";
+import { cpuSecondsOfAll } from "./process-figures.ts";
 
 /** What is measured on: an embedded server as it runs in production, with its commits durable. */
 export interface BenchServer {
   /** A migrated database that nothing has been written to, for one measurement. */
   freshDatabase(): Promise<BenchDatabase>;
+  /** Processor time of the database server and of all its connections. */
+  cpuSeconds(): number;
   stop(): Promise<void>;
 }
 
@@ -36,6 +39,7 @@ export async function startBenchServer(): Promise<BenchServer> {
   });
   let count = 0;
   return {
+    cpuSeconds: () => cpuSecondsOfAll(server.pid),
     freshDatabase() {
       count += 1;
       return makeDatabase(server, `bench_${count}`);

@@ -3,7 +3,7 @@ export interface Measurement {
   readonly what: string;
   /** One value a repetition; the median counts, the others tell how steady it was. */
   readonly values: readonly number[];
-  readonly unit: "/s" | "ms" | "×" | "MB" | "MB/s" | "s";
+  readonly unit: "/s" | "ms" | "×" | "MB" | "MB/s" | "s" | "";
   /** What the same server reaches in the same run without us: no system built on it can be better. */
   readonly limit?: { readonly what: string; readonly value: number };
   /** Absent: for information. */

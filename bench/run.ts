@@ -6,6 +6,7 @@ import { measureEvents } from "./events.ts";
 import { measureKill } from "./kill.ts";
 import { measureMachines } from "./machines.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
+import { measureRacks } from "./racks.ts";
 import { measureReports } from "./reports.ts";
 import { measureRequests } from "./requests.ts";
 import { measureRunLogs } from "./run-logs.ts";
@@ -14,7 +15,7 @@ import { measureTransitions } from "./transitions.ts";
 
 type Measure = (
   server: BenchServer,
-  options: { quick: boolean; seconds?: number | undefined },
+  options: { quick: boolean; seconds?: number | undefined; racks?: number | undefined },
 ) => Promise<Measurement[]>;
 
 const MEASURES: Readonly<Record<string, Measure>> = {
@@ -26,11 +27,17 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   "run-logs": measureRunLogs,
   kill: measureKill,
   reports: measureReports,
+  racks: measureRacks,
 };
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: "boolean", default: false }, json: { type: "string" }, seconds: { type: "string" } },
+  options: {
+    quick: { type: "boolean", default: false },
+    json: { type: "string" },
+    seconds: { type: "string" },
+    racks: { type: "string" },
+  },
 });
 const names = positionals.length > 0 ? positionals : Object.keys(MEASURES);
 const unknown = names.filter((name) => MEASURES[name] === undefined);
@@ -39,18 +46,14 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-/** For those that last a given time; the others have repetitions. */
-const lasting = options.seconds === undefined ? undefined : Number(options.seconds);
-if (lasting !== undefined && !(lasting > 0)) {
-  console.error("--seconds: a number above 0 is wanted");
-  process.exit(2);
-}
+/** For those that last a given time, and those that have a size; the others have repetitions. */
+const [seconds, racks] = [amount("seconds"), amount("racks")];
 
 const server = await startBenchServer();
 const measurements: Measurement[] = [];
 try {
   for (const name of names)
-    measurements.push(...((await MEASURES[name]?.(server, { quick: options.quick, seconds: lasting })) ?? []));
+    measurements.push(...((await MEASURES[name]?.(server, { quick: options.quick, seconds, racks })) ?? []));
 } finally {
   await server.stop();
 }
@@ -62,3 +65,11 @@ if (options.json !== undefined) {
   writeFileSync(options.json, `${JSON.stringify({ cores: availableParallelism(), results }, null, 2)}\n`);
 }
 process.exitCode = measurements.some((one) => verdictOf(one) === "below half") ? 1 : 0;
+
+function amount(flag: "seconds" | "racks"): number | undefined {
+  const given = options[flag];
+  if (given === undefined) return undefined;
+  if (Number(given) > 0) return Number(given);
+  console.error(`--${flag}: a number above 0 is wanted`);
+  process.exit(2);
+}

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { BenchDatabase } from "./bench-server.ts";
+import { residentMbOf } from "./process-figures.ts";
 
 export interface ServeProcess {
   readonly grpcAddress: string;
@@ -53,7 +54,7 @@ export async function startServeProcess(
   }
 }
 
-const urlOf = ({ host, port, user, database }: BenchDatabase["config"]): string =>
+export const urlOf = ({ host, port, user, database }: BenchDatabase["config"]): string =>
   `postgresql://${encodeURIComponent(user)}@/${database}?host=${encodeURIComponent(host)}${port === undefined ? "" : `&port=${port}`}`;
 
 interface Endpoints {
@@ -72,9 +73,4 @@ async function endpointsIn(dataDir: string, exitCode: () => number | null): Prom
     }
   }
   throw new Error("the server did not come up");
-}
-
-function residentMbOf(pid: number): number {
-  const [, kilobytes = "0"] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kilobytes) / 1_024;
 }

@@ -27,7 +27,7 @@ import { type HandlerWiring, wireHandlers, wireRunTargets } from "./handlers.ts"
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import type { FirmwareFiles } from "./rack/artifacts.ts";
 import type { DeviceTools } from "./rack/device-parts.ts";
-import { wireRackHardware } from "./rack/hardware.ts";
+import { type RackHardware, wireRackHardware } from "./rack/hardware.ts";
 import { wireReadFirmware } from "./rack/read-firmware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
@@ -48,6 +48,12 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+/** All devices that an engine works on. */
+export interface EngineHardware {
+  readonly racks: RackHardware;
+  readonly machines: MachineHardware;
+}
+
 export interface EngineWiring {
   readonly db: Database;
   readonly secrets: SecretStore;
@@ -61,6 +67,8 @@ export interface EngineWiring {
   readonly clock: Clock;
   /** Absent: there are none here. */
   readonly firmwareFiles?: FirmwareFiles;
+  /** What stands in for real devices. Absent: they are reached over the network. */
+  readonly hardware?: EngineHardware;
   readonly things: readonly ThingParts[];
 }
 
@@ -124,14 +132,16 @@ export function startEngine(wiring: EngineWiring): Engine {
   // A service answers for as many machines as it has in its care.
   const services = createBmcGateway({ concurrency: 16, queueLimit: 4_096, ...observed });
   const redfish = { clock, gateway, mayReach, ...caCertificatesOf(config.bmc) };
-  const racks = wireRackHardware(redfish);
-  const hardware = wireMachineHardware({
-    ...redfish,
-    services,
-    netInstall: openInstallOrders({ db }),
-    ipmi: config.ipmi,
-    ...fakeOf(config.fake, clock),
-  });
+  const racks = wiring.hardware?.racks ?? wireRackHardware(redfish);
+  const hardware =
+    wiring.hardware?.machines ??
+    wireMachineHardware({
+      ...redfish,
+      services,
+      netInstall: openInstallOrders({ db }),
+      ipmi: config.ipmi,
+      ...fakeOf(config.fake, clock),
+    });
   const settings = { ...settingsOf(config), ...firmwareFiles, ...certificatesOf(config, log) };
   const starting = wireRunParts({
     db,

@@ -38,7 +38,7 @@ import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { wireClusterGate } from "./cluster-gate.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
-import { type Engine, startEngine } from "./engine.ts";
+import { type Engine, type EngineHardware, startEngine } from "./engine.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
@@ -70,6 +70,8 @@ export interface ServerOptions {
   readonly signal: AbortSignal;
   /** The kinds of things that it knows. Absent: all that there are. */
   readonly things?: readonly ThingParts[];
+  /** What stands in for real devices. Absent: they are reached over the network. */
+  readonly hardware?: EngineHardware;
 }
 
 /** Brings up one replica: database, migrations, engine, surfaces. What was started is stopped again if a later part fails. */
@@ -107,6 +109,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       clock,
       firmwareFiles,
       things,
+      ...(options.hardware && { hardware: options.hardware }),
     });
     stops.add("the engine", () => engine.stop());
     const { providers } = engine.hardware;

@@ -228,8 +228,8 @@ function racksOf({ byAddress, switches, faults }: World): ManagedRacks {
   const byMac = new Map([...byAddress.values()].map(({ device }) => [device.spec.mac, device]));
   const trays = new Map([...switches.values()].map((tray) => [tray.spec.mac, tray]));
   return {
-    deviceWith: (mac) => byMac.get(mac),
-    switchWith: (mac) => trays.get(mac),
+    deviceAt: ({ mac, address }) => byMac.get(mac) ?? byAddress.get(address)?.device,
+    switchAt: ({ mac }) => trays.get(mac),
     activate: (device) => device.activate(),
     neverEnds: (device) => faults.strike("job_never_ends", { device }) !== undefined,
   };

@@ -262,9 +262,21 @@ describe("rules over several settings", () => {
     );
   });
 
-  test("a rack manager is allowed with a warning that it is not used yet", () => {
-    const argv = ["--rack-manager-url", "https://rms.example", "--rack-manager-api", "d"];
-    expect(load({ argv }).warnings).toEqual([expect.stringContaining("rack_manager.url is not used yet")]);
+  test.each([
+    ["serve", "https://rms.example:8801", true],
+    ["serve", "http://rms.example:8801", false],
+    ["serve", "http://127.0.0.1:8801", false],
+    ["dev", "http://rms.example:8801", false],
+    ["dev", "http://127.0.0.1:8801", true],
+  ] as const)("a rack manager, in %s at %s: %s", (profile, url, isAllowed) => {
+    const argv = ["--rack-manager-url", url, "--rack-manager-api", "d"];
+    if (isAllowed) expect(load({ argv, profile }).warnings).toEqual([]);
+    else expect(refusalOf({ argv, profile })).toContain("rack_manager.url must begin with https");
+  });
+
+  test("a rack manager needs its numbering, and a key its certificate", () => {
+    expect(refusalOf({ argv: ["--rack-manager-url", "https://rms.example"] })).toContain("rack_manager.api");
+    expect(refusalOf({ argv: ["--rack-manager-key-file", "a"] })).toContain("belong together");
   });
 });
 

@@ -6,11 +6,16 @@ import { imageNamed } from "../site/firmware.ts";
 import { NUMBERINGS, type Numbering, type RackManagerApi, type RackManagerCall } from "./numbering.ts";
 import type { Message } from "./wire.ts";
 
+/** How it is told of a management controller: either may be empty. The MAC address, in lower case, goes first. */
+export interface Controller {
+  readonly mac: string;
+  readonly address: string;
+}
+
 /** What it needs of the racks that it manages. */
 export interface ManagedRacks {
-  /** By the MAC address of a management controller, in lower case. */
-  deviceWith(mac: string): ManagedDevice | undefined;
-  switchWith(mac: string): Switch | undefined;
+  deviceAt(controller: Controller): ManagedDevice | undefined;
+  switchAt(controller: Controller): Switch | undefined;
   /** Starts what was flashed. */
   activate(device: ManagedDevice): void;
   /** Asked for each job when it is taken. */
@@ -21,7 +26,9 @@ interface Node {
   readonly node_id?: string;
   readonly rack_id?: string;
   readonly type?: number;
-  readonly bmc_endpoint?: { readonly interface?: { readonly mac_address?: string } };
+  readonly bmc_endpoint?: {
+    readonly interface?: { readonly mac_address?: string; readonly ip_address?: string };
+  };
 }
 
 interface Job {
@@ -39,7 +46,10 @@ interface Job {
 
 const nodesOf = (request: Message): readonly Node[] =>
   ((request.nodes as { nodes?: Node[] } | undefined)?.nodes ?? []) as readonly Node[];
-const macOf = (node: Node): string => (node.bmc_endpoint?.interface?.mac_address ?? "").toLowerCase();
+const controllerOf = ({ bmc_endpoint: { interface: at } = {} }: Node): Controller => ({
+  mac: (at?.mac_address ?? "").toLowerCase(),
+  address: at?.ip_address ?? "",
+});
 
 /** One call that it was sent, for tests that count them. */
 export interface CallSeen {
@@ -68,7 +78,7 @@ export class RackManager {
     this.seen.push({ call, nodes: nodes.map(({ node_id }) => node_id ?? "") });
     switch (call) {
       case "updateFirmware":
-        return this.#update(nodes, (node) => filesFor(request, node), request.activate === true);
+        return this.#update(nodes, (node) => this.#filesFor(request, node), request.activate === true);
       case "updateSwitchImage":
         return this.#update(nodes, () => [String(request.image_filename ?? "")], true);
       case "firmwareJob":
@@ -109,8 +119,9 @@ export class RackManager {
   }
 
   #take(node: Node, files: readonly string[], activates: boolean): { readonly job?: Job; readonly why: string } {
-    const device = this.#racks.deviceWith(macOf(node));
-    if (device === undefined) return { why: `no device has the MAC address ${macOf(node)}` };
+    const controller = controllerOf(node);
+    const device = this.#racks.deviceAt(controller);
+    if (device === undefined) return { why: `no device is at ${controller.mac || controller.address}` };
     const other = [...this.#jobs.values()].find((job) => job.device === device && this.#goOn(job).ended === null);
     if (other !== undefined) return { why: `the job ${other.id} is under way on this node` };
     if (files.length === 0) return { why: "there is nothing to write to this kind of node" };
@@ -122,6 +133,20 @@ export class RackManager {
     this.#jobs.set(id, job);
     this.#goOn(job);
     return { job, why: "" };
+  }
+
+  /** Without `force_update` a device keeps what it has already. */
+  #filesFor(request: Message, node: Node): readonly string[] {
+    const files = filesFor(request, node);
+    const firmware = this.#racks.deviceAt(controllerOf(node))?.firmware;
+    if (firmware === undefined || request.force_update === true) return files;
+    const isCurrent = (file: string): boolean => {
+      const content = imageNamed(file);
+      const image = content && readImage(content.subarray(0, HEAD_BYTES), { bytes: 0, digest: "" });
+      return image !== undefined && "version" in image && firmware.version(image.component) === image.version;
+    };
+    const missing = files.filter((file) => !isCurrent(file));
+    return missing.length > 0 ? missing : files;
   }
 
   /** Writes the next file once the one before it has been written. */
@@ -162,7 +187,7 @@ export class RackManager {
       status: success,
       job_id: id,
       [stateField]: state,
-      state_description: ended === null ? "firmware is being written" : "",
+      state_description: ended === null ? describeProgress(job) : "",
       rack_id: job.node.rack_id ?? "",
       node_id: job.node.node_id ?? "",
       error_message: ended?.why ?? "",
@@ -171,8 +196,8 @@ export class RackManager {
 
   #places(nodes: readonly Node[]): Message {
     const places = nodes.flatMap((node) => {
-      const device = this.#racks.deviceWith(macOf(node));
-      const tray = this.#racks.switchWith(macOf(node));
+      const device = this.#racks.deviceAt(controllerOf(node));
+      const tray = this.#racks.switchAt(controllerOf(node));
       if (device === undefined) return [];
       const trayIndex = tray === undefined ? {} : { tray_index: tray.spec.trayIndex };
       return [{ node_id: node.node_id ?? "", slot_number: device.spec.slot, ...trayIndex }];
@@ -184,7 +209,7 @@ export class RackManager {
 
   #configure(node: Node, topology: string): Message {
     const { success, failure } = this.numbering.words.code;
-    const tray = this.#racks.switchWith(macOf(node));
+    const tray = this.#racks.switchAt(controllerOf(node));
     if (tray === undefined) return { status: failure, message: "the node is no switch" };
     if (!tray.isUp) return { status: failure, message: "the switch's own system does not answer" };
     if (tray.cluster !== "enabled") {
@@ -198,7 +223,7 @@ export class RackManager {
 
   #fabric(nodes: readonly Node[]): Message {
     const services = nodes.map((node) => {
-      const tray = this.#racks.switchWith(macOf(node));
+      const tray = this.#racks.switchAt(controllerOf(node));
       const id = node.node_id ?? "";
       if (tray === undefined || !tray.isUp) return [id, { error_message: "the switch's own system does not answer" }];
       const { status, reason, additionInfo } = tray.fabric;
@@ -206,6 +231,12 @@ export class RackManager {
     });
     return { status: this.numbering.words.code.success, services: Object.fromEntries(services) };
   }
+}
+
+function describeProgress({ device: { firmware }, task, files }: Job): string {
+  const flash = firmware.flashes.find((each) => each.task === task);
+  const left = files.length === 0 ? "" : `, ${files.length} more to write`;
+  return flash === undefined ? "queued" : `firmware is being written: ${firmware.percentOf(flash)} %${left}`;
 }
 
 const IMAGE_STATES = { running: "RUNNING", completed: "COMPLETED", failed: "FAILED" } as const;

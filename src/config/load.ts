@@ -82,7 +82,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   if (problems.length > 0) throw refusal(problems);
 
   const config = assemble(settings);
-  const { mistakes, warnings } = checkTogether(config);
+  const { mistakes, warnings } = checkTogether(config, profile);
   if (mistakes.length > 0) throw refusal(mistakes);
   return { config, settings, warnings };
 }
@@ -131,7 +131,7 @@ function assemble(settings: readonly EffectiveSetting[]): Config {
 }
 
 /** Rules over more than one setting. */
-function checkTogether(config: Config): { mistakes: string[]; warnings: string[] } {
+function checkTogether(config: Config, profile: Profile): { mistakes: string[]; warnings: string[] } {
   const { auth, tls, grpc, http } = config;
   const mistakes: string[] = [];
   const warnings: string[] = [];
@@ -155,18 +155,24 @@ function checkTogether(config: Config): { mistakes: string[]; warnings: string[]
     mistakes.push("tls.client_ca_file needs tls.cert_file and tls.key_file");
   if (Object.keys(auth.mtls.roles).length > 0 && tls.clientCaFile === null)
     mistakes.push("auth.mtls.roles needs tls.client_ca_file");
-  mistakes.push(...oidcMistakes(auth.oidc), ...rackManagerMistakes(config.rackManager));
-  if (config.rackManager.url !== null)
-    warnings.push("rack_manager.url is not used yet: devices are reached through their own BMCs");
+  mistakes.push(...oidcMistakes(auth.oidc), ...rackManagerMistakes(config.rackManager, profile));
   if (open.length > 0 && tls.certFile === null) {
     warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
   }
   return { mistakes, warnings };
 }
 
-/** The two numberings give the same number opposite meanings (ON and OFF), so that none may be guessed. */
-function rackManagerMistakes({ url, api, certFile, keyFile }: Config["rackManager"]): string[] {
+/**
+ * The two numberings give the same number opposite meanings (ON and OFF), so that none may be guessed. It is told the credentials of BMCs:
+ * they go unencrypted only to one on this host, and only in development.
+ */
+function rackManagerMistakes({ url, api, certFile, keyFile }: Config["rackManager"], profile: Profile): string[] {
+  const isPlain = url !== null && new URL(url).protocol === "http:";
+  const mayBePlain = profile === "dev" && url !== null && isLoopback(new URL(url).hostname);
   return [
+    ...(isPlain && !mayBePlain
+      ? ["rack_manager.url must begin with https: the rack manager is told the credentials of BMCs"]
+      : []),
     ...(url !== null && api === null ? ["rack_manager.url needs rack_manager.api: d or h"] : []),
     ...((certFile === null) === (keyFile === null)
       ? []

@@ -277,12 +277,14 @@ export const SETTINGS = {
     doc: "Where BMCs fetch firmware files from this server. Unset: `install.public_url`; without both, files are pushed to BMCs.",
   }),
   "rack_manager.url": optional(kinds.url(["https", "http"]), {
-    doc: "The rack manager's gRPC endpoint. Not used yet, which the server warns of: devices are reached through their own BMCs.",
+    doc: "The gRPC endpoint of the rack manager, such as `https://rms.site:8801`. It then writes the firmware of racks and configures their fabrics, and is told the credentials of BMCs. Unset: devices are reached through their own BMCs and systems. `http` is for `millwright dev` on loopback alone.",
   }),
   "rack_manager.api": optional(kinds.choice(["d", "h"]), {
     doc: "Which numbering of its messages the rack manager has. Required with `rack_manager.url`: the two contradict each other.",
   }),
-  "rack_manager.ca_file": optional(kinds.path(), { doc: "Authorities (PEM) that vouch for the rack manager." }),
+  "rack_manager.ca_file": optional(kinds.path(), {
+    doc: "Authorities (PEM) that vouch for the rack manager. Unset: those of the system.",
+  }),
   "rack_manager.cert_file": optional(kinds.path(), { doc: "Client certificate (PEM) shown to the rack manager." }),
   "rack_manager.key_file": optional(kinds.path(), { doc: "Private key (PEM) of that certificate." }),
   "watch.most": setting(kinds.integer(1, 1_000_000), {
@@ -298,6 +300,9 @@ export const SETTINGS = {
     default: 1,
     dev: 20,
     doc: "How much faster than life simulated hardware is.",
+  }),
+  "sim.rack_manager": optional(kinds.choice(["d", "h"]), {
+    doc: "For `millwright dev`: the simulated site has a rack manager that speaks this numbering, and racks are maintained through it. Unset: it has none.",
   }),
   "sim.seed": setting(kinds.integer(0, 4_294_967_295), { default: 1, doc: "Where the simulator's randomness starts." }),
   "sim.site": setting(

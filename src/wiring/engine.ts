@@ -72,15 +72,14 @@ export interface EngineWiring {
   readonly things: readonly ThingParts[];
 }
 
-const settingsOf = ({ monitor, explorer, install, hostFirmware, rack }: Config) => ({
+const settingsOf = ({ monitor, explorer, install, hostFirmware, rack, rackManager }: Config) => ({
   monitorEvery: monitor.interval,
   monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
   exploreEvery: explorer.interval,
   installTimeout: install.timeout,
   seedsAt: install.publicUrl,
   hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
-  // No run goes through the rack manager yet, so that no plan may count on it.
-  rackLimits: { ...rack, hasRackManager: false },
+  rackLimits: { ...rack, hasRackManager: rackManager.url !== null },
 });
 
 const certificatesOf = ({ bmc }: Config, log: Log): DeviceTools =>
@@ -132,7 +131,7 @@ export function startEngine(wiring: EngineWiring): Engine {
   // A service answers for as many machines as it has in its care.
   const services = createBmcGateway({ concurrency: 16, queueLimit: 4_096, ...observed });
   const redfish = { clock, gateway, mayReach, ...caCertificatesOf(config.bmc) };
-  const racks = wiring.hardware?.racks ?? wireRackHardware(redfish);
+  const racks = wiring.hardware?.racks ?? wireRackHardware(redfish, config);
   const hardware =
     wiring.hardware?.machines ??
     wireMachineHardware({

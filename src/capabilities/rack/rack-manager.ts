@@ -10,7 +10,8 @@ export interface ManagedNode {
   readonly bmc: {
     readonly address: string;
     readonly port: number;
-    readonly mac: string;
+    /** Null where it is not on record. */
+    readonly mac: string | null;
     readonly username: string;
     readonly password: string;
   };
@@ -20,6 +21,12 @@ export interface ManagedNode {
 export interface ManagedFile {
   readonly target: string;
   readonly filename: string;
+}
+
+/** A job of one device, as the device's own run knows it. */
+export interface ManagedJob {
+  readonly id: string;
+  readonly node: string;
 }
 
 /** What a rack manager made of one device of a batch. */
@@ -45,7 +52,8 @@ export interface RackManager {
     files: readonly ManagedFile[],
     call: CallContext,
   ): Promise<ReadonlyMap<string, Submitted>>;
-  readJob(id: string, call: CallContext): Promise<DeviceTask>;
+  /** A job of another device is none: the answer makes no sense then. */
+  readJob(job: ManagedJob, call: CallContext): Promise<DeviceTask>;
   readPlaces(nodes: readonly ManagedNode[], call: CallContext): Promise<ReadonlyMap<string, ManagedPlace>>;
   configureFabric(primary: ManagedNode, topology: string, call: CallContext): Promise<void>;
   /** Of every switch that the service tells of. */

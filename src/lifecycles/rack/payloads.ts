@@ -27,7 +27,10 @@ export const DEVICE_KINDS = { compute: "machine", switch: "switch", power_shelf:
 /** A device that is not worked on, since an earlier flash of it is unproven; the stage fails with it. */
 export type Unfit = { readonly kind: string; readonly id: string; readonly why: string };
 
-export type FirmwarePlan = {
+/** Who does the work, where that is not each device by itself. Absent: the devices' own BMCs and systems. */
+export type Through = { readonly via?: "rack_manager" };
+
+export type FirmwarePlan = Through & {
   readonly firmware_id: string;
   /** How many devices are flashed at the same time. */
   readonly at_once: number;
@@ -43,7 +46,7 @@ export type FirmwarePlan = {
   };
 };
 
-export type FabricPlan = {
+export type FabricPlan = Through & {
   readonly topology: string;
   readonly switches: readonly string[];
   /** Somebody named it: where the switches cannot do it, it fails. */
@@ -74,7 +77,7 @@ export type DeviceCheck = {
   readonly devices: readonly { readonly kind: string; readonly id: string }[];
   readonly wanted: WantedVersions;
 };
-export type FabricCheck = { readonly switches: readonly string[] };
+export type FabricCheck = Through & { readonly switches: readonly string[] };
 
 /** By the stages of the workflow `rack_validation`. */
 export type ValidationPayloads = {

@@ -16,6 +16,7 @@ import type {
   Refused,
   Skipped,
   StagePayload,
+  Through,
   ValidationPayloads,
 } from "./payloads.ts";
 import type { RackProfile } from "./profile.ts";
@@ -83,6 +84,7 @@ export function planWork(rack: Rack, limits: RackLimits): Work | RefusedWork | n
       leftOut: scope.leftOut,
       firmware: "firmware_id" in firmware ? { id: firmware.firmware_id, wanted: wantedOf(firmware) } : null,
       fabric: "topology" in fabric,
+      ...("via" in fabric && { fabricVia: fabric.via }),
       isOff: isOff(payloads),
       barsForMs: trigger === "on_demand" ? limits.claimWait : 0,
     },
@@ -112,7 +114,9 @@ export function planValidation({ facts: { workSet } }: Rack): ValidationPayloads
         : workSet?.isOff
           ? skipped("devices were switched off as requested")
           : { devices, wanted },
-    validate_fabric: workSet?.fabric ? { switches } : skipped("the fabric was not configured"),
+    validate_fabric: workSet?.fabric
+      ? { switches, ...(workSet.fabricVia && { via: workSet.fabricVia }) }
+      : skipped("the fabric was not configured"),
   };
 }
 
@@ -192,6 +196,7 @@ function firmwareOn(
     return { devices: components.length === 0 ? [] : devices.map(({ id }) => id), components };
   };
   const plan: FirmwarePlan = {
+    ...throughOf(limits),
     firmware_id: firmware.id,
     at_once: limits.firmwareAtOnce,
     deadline_seconds: limits.flashDeadline / 1_000,
@@ -205,6 +210,8 @@ function firmwareOn(
   if (count + unfit.length === 0) return skipped(`firmware ${firmware.id} has nothing for the devices in scope`);
   return plan;
 }
+
+const throughOf = ({ hasRackManager }: RackLimits): Through => (hasRackManager ? { via: "rack_manager" } : {});
 
 const wantedOf = (plan: FirmwarePlan): WantedVersions => {
   const versions = ({ components }: FirmwarePlan["compute"]) =>
@@ -223,7 +230,8 @@ function planFabric(planning: Planning): StagePayload<FabricPlan> {
   const unreached = limits.hasRackManager ? [] : scope.switches.filter(({ hasOs }) => !hasOs).map(({ id }) => id);
   if (unreached.length > 0)
     return cannot(`address or credentials of the operating system are not on record: switch ${unreached.join(", ")}`);
-  return { topology, switches: scope.switches.map(({ id }) => id), explicit: activities.size > 0 };
+  const switches = scope.switches.map(({ id }) => id);
+  return { ...throughOf(limits), topology, switches, explicit: activities.size > 0 };
 }
 
 type PowerPayloads = Omit<RackPayloads, "firmware_upgrade" | "configure_nmx_cluster">;

@@ -105,6 +105,8 @@ export type WorkSet = {
   readonly firmware: { readonly id: string; readonly wanted: WantedVersions } | null;
   /** The fabric is configured, so that validation reads it. */
   readonly fabric: boolean;
+  /** Who configures it, where that is not its switches. */
+  readonly fabricVia?: "rack_manager";
   /** Devices were switched off on purpose, so that validation does not expect them to be on. */
   readonly isOff: boolean;
   /** How long the set keeps later work off its devices while it waits, in milliseconds; 0: not at all. */

@@ -4,12 +4,19 @@ import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failu
 import { StepFailure } from "../../kernel/errors.ts";
 import { describeDuration, seconds } from "../../kernel/time/duration.ts";
 import { oneLine } from "../transport/one-line.ts";
-import { transportCause } from "../transport/transport-cause.ts";
+import { isUntrusted, transportCause } from "../transport/transport-cause.ts";
+
+/** PEM, for TLS: whom to trust, and who we are. */
+export interface GrpcTls {
+  readonly ca?: readonly string[];
+  readonly cert?: string;
+  readonly key?: string;
+}
 
 export interface GrpcOptions {
   readonly url: string;
-  /** PEM, for TLS: whom to trust, and who we are. */
-  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  /** Asked for each connection: certificates are renewed while the server runs. */
+  readonly tls?: () => GrpcTls;
 }
 
 export interface GrpcClient {
@@ -23,41 +30,59 @@ const PREFIX_BYTES = 5;
 const LARGEST_ANSWER = 4 * 1_024 * 1_024;
 const LONGEST_MESSAGE = 300;
 
-/** What statuses of gRPC mean that are no success: the rest are refusals. */
+/**
+ * What statuses of gRPC mean that are no success: the rest are refusals. Of those that a service gives when it breaks down over a call
+ * (canceled, unknown, aborted, internal, lost data) nobody knows whether it was done.
+ */
 const CAUSES: Readonly<Record<number, DeviceCause>> = {
+  1: "busy",
+  2: "busy",
   4: "timed_out",
   7: "forbidden",
   8: "busy",
+  10: "busy",
   12: "unsupported",
   13: "busy",
   14: "unreachable",
+  15: "busy",
   16: "credentials_rejected",
 };
 
-/** Unary gRPC over HTTP/2, over one connection that is made again when it ends. */
-export function createGrpcClient({ url, tls = {} }: GrpcOptions): GrpcClient {
+/** Unary gRPC over HTTP/2, over one connection that is made again when it ends, or when it has left a call without an answer. */
+export function createGrpcClient({ url, tls = () => ({}) }: GrpcOptions): GrpcClient {
   let session: ClientHttp2Session | undefined;
   const connected = (): ClientHttp2Session => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
-    const opened = connect(url, { ...tls });
+    const { ca, ...ours } = tls();
+    const opened = connect(url, { ...ours, ...(ca && { ca: [...ca] }) });
     opened.on("error", () => opened.destroy()); // each call that is under way fails by itself
     opened.unref();
     session = opened;
     return opened;
+  };
+  /** Calls that are under way on it come to their own ends; the next one connects anew. */
+  const retire = (silent: ClientHttp2Session): void => {
+    if (session === silent) session = undefined;
+    silent.close();
   };
   return {
     async call(path, message, { signal, mayTouchDevice }) {
       const deadline = mayTouchDevice(WANTED);
       const limit = AbortSignal.timeout(deadline);
       const ending = AbortSignal.any([signal, limit]);
+      let over: ClientHttp2Session | undefined;
       try {
-        return await exchange(connected(), path, message, ending);
+        over = connected();
+        return await exchange(over, path, message, ending);
       } catch (error) {
         if (signal.aborted)
           throw new StepFailure("stopped", "stopped before the rack manager answered", { cause: error });
-        if (limit.aborted) throw failure("timed_out", path, `no answer within ${describeDuration(deadline)}`);
+        if (limit.aborted) {
+          if (over) retire(over);
+          throw failure("timed_out", path, `no answer within ${describeDuration(deadline)}`);
+        }
         if (error instanceof DeviceFailure) throw error;
-        throw failure("unreachable", path, transportCause(error));
+        throw failure(isUntrusted(error) ? "certificate_untrusted" : "unreachable", path, transportCause(error));
       }
     },
     close() {
@@ -99,6 +124,9 @@ function exchange(session: ClientHttp2Session, path: string, message: Buffer, si
       if (status !== "0") return reject(refusal(path, Number(status), String(trailers["grpc-message"] ?? "")));
       const body = Buffer.concat(chunks);
       if (body.length < PREFIX_BYTES) return reject(failure("protocol", path, "the answer has no message"));
+      // We offer no compression and asked for one message.
+      if (body[0] !== 0 || body.readUInt32BE(1) !== body.length - PREFIX_BYTES)
+        return reject(failure("protocol", path, "the answer is not one plain message"));
       resolve(body.subarray(PREFIX_BYTES));
     });
     const prefix = Buffer.alloc(PREFIX_BYTES);

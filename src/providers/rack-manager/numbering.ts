@@ -82,7 +82,14 @@ export const SHAPES = {
     node_jobs: { no: 2, as: { node_id: text(1), job_id: text(2) }, many: "list" },
   },
   onJob: { job_id: text(2) },
-  job: { status: number(2), job_state: number(4), state_description: text(5), error_message: text(9) },
+  job: {
+    status: number(2),
+    job_id: text(3),
+    job_state: number(4),
+    state_description: text(5),
+    node_id: text(7),
+    error_message: text(9),
+  },
   places: {
     status: number(2),
     message: text(3),

@@ -3,6 +3,7 @@ import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { FabricStatus } from "../../capabilities/rack/fabric.ts";
 import type {
   ManagedFile,
+  ManagedJob,
   ManagedNode,
   ManagedPlace,
   RackManager,
@@ -26,6 +27,7 @@ export interface RackManagerClient extends RackManager {
 
 const SERVICE = "/rack_manager.RackManager/";
 const LONGEST_MESSAGE = 300;
+const LONGEST_JOB = 256;
 
 /** A rack manager over gRPC, in one of its two numberings. Its failures come in band: a call that succeeds may say FAILURE. */
 export function createRackManager({ api, ...options }: RackManagerOptions): RackManagerClient {
@@ -62,7 +64,7 @@ export function createRackManager({ api, ...options }: RackManagerOptions): Rack
       return submittedIn(await ask("updateFirmware", shapes, call), nodes);
     },
 
-    async readJob(id, call) {
+    async readJob({ id, node }, call) {
       const shapes = { request: SHAPES.onJob, answer: SHAPES.job, message: { job_id: id } };
       const job = await ask("firmwareJob", shapes, call);
       const said = (name: string) => oneLine(String(job[name] ?? ""), LONGEST_MESSAGE);
@@ -73,8 +75,10 @@ export function createRackManager({ api, ...options }: RackManagerOptions): Rack
           "rack_manager",
           `the rack manager cannot tell of job ${id}: ${said("error_message")}`,
         );
+      checkIsOf(job, { id, node });
       const state = numbering.jobStates.get(Number(job.job_state ?? 0)) ?? "running";
-      return { id, state, percent: null, message: said("error_message") || said("state_description"), targets: [] };
+      const message = said("error_message") || said("state_description");
+      return { id, state, percent: percentIn(said("state_description")), message, targets: [] };
     },
 
     async readPlaces(nodes, call) {
@@ -102,6 +106,24 @@ export function createRackManager({ api, ...options }: RackManagerOptions): Rack
   };
 }
 
+/** What is told of another job, or of another device, is not what was asked for. */
+function checkIsOf({ job_id: job, node_id: shown }: Message, { id, node }: ManagedJob): void {
+  const isOther = (told: unknown, asked: string) => told !== undefined && told !== "" && told !== asked;
+  if (!isOther(job, id) && !isOther(shown, node)) return;
+  const told = oneLine(`job ${String(job ?? id)} of ${String(shown ?? node)}`, LONGEST_MESSAGE);
+  throw new DeviceFailure(
+    "protocol",
+    "rack_manager",
+    `the rack manager was asked for job ${id} of ${node}, and told of ${told}`,
+  );
+}
+
+/** There is no field for it: where it is known, it is in the description of the state. */
+function percentIn(text: string): number | null {
+  const [, digits] = /(?:^|[^\d.])(\d{1,3})(?:\.\d+)?\s?%/.exec(text) ?? [];
+  return digits === undefined || Number(digits) > 100 ? null : Number(digits);
+}
+
 const fileOf = ({ target, filename }: ManagedFile): Message => ({ target, filename });
 
 const nodeOf = ({ nodeTypes }: Numbering, { id, rackId, kind, bmc }: ManagedNode): Message => ({
@@ -109,7 +131,7 @@ const nodeOf = ({ nodeTypes }: Numbering, { id, rackId, kind, bmc }: ManagedNode
   rack_id: rackId,
   type: nodeTypes[kind],
   bmc_endpoint: {
-    interface: { ip_address: bmc.address, mac_address: bmc.mac },
+    interface: { ip_address: bmc.address, ...(bmc.mac !== null && { mac_address: bmc.mac }) },
     port: bmc.port,
     credentials: { user_pass: { username: bmc.username, password: bmc.password } },
   },
@@ -126,7 +148,7 @@ const refused = (what: string, { message }: Message): DeviceFailure =>
 
 /** A device that the answer gives no job has none, whatever the answer says of the batch. */
 function submittedIn(answer: Message, nodes: readonly ManagedNode[]): ReadonlyMap<string, Submitted> {
-  const jobs = new Map(listIn(answer, "node_jobs").map((each) => [each.node_id, String(each.job_id ?? "")]));
+  const jobs = new Map(listIn(answer, "node_jobs").map((each) => [each.node_id, jobIn(each)]));
   const batch = (answer.response ?? {}) as Message;
   const errors = new Map(listIn(batch, "node_results").map((each) => [each.node_id, String(each.error_message ?? "")]));
   return new Map(
@@ -137,6 +159,12 @@ function submittedIn(answer: Message, nodes: readonly ManagedNode[]): ReadonlyMa
       return [id, { error: why || "the rack manager gave no job for it" }];
     }),
   );
+}
+
+/** Ids are kept and shown: what cannot be one is none. */
+function jobIn({ job_id: job }: Message): string {
+  if (typeof job !== "string" || job.length > LONGEST_JOB || oneLine(job, LONGEST_JOB) !== job) return "";
+  return job;
 }
 
 const placeIn = ({ slot_number: slot, tray_index: index }: Message): ManagedPlace => ({

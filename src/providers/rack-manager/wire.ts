@@ -58,17 +58,26 @@ export function decode(shape: Shape, bytes: Buffer): Message {
   for (const { no, content } of fieldsIn(bytes)) {
     const { name = "", field } = byNumber.get(no) ?? {};
     if (field === undefined) continue;
-    const value = readValue(field.as, content);
-    if (field.many === undefined) message[name] = value;
-    else if (field.many === "list") message[name] = [...((message[name] as unknown[]) ?? []), value];
-    else message[name] = new Map([...((message[name] as Map<unknown, unknown>) ?? []), entryOf(field, content)]);
+    if (field.many === undefined) message[name] = readValue(field.as, content);
+    else addTo(message, name, field, content);
   }
   return message;
 }
 
-function entryOf({ as, many }: Field, content: number | Buffer): readonly [unknown, unknown] {
+/** In place: an answer may have as many entries as fit into it. */
+function addTo(message: Record<string, unknown>, name: string, field: Field, content: number | Buffer): void {
+  if (field.many === "list") {
+    message[name] ??= [];
+    (message[name] as unknown[]).push(readValue(field.as, content));
+  } else if (typeof content !== "number") {
+    message[name] ??= new Map();
+    (message[name] as Map<unknown, unknown>).set(...entryOf(field, content));
+  }
+}
+
+function entryOf({ as, many }: Field, content: Buffer): readonly [unknown, unknown] {
   const key: Field = { no: 1, as: many === "by_number" ? "number" : "text" };
-  const { key: at, value } = decode({ key, value: { no: 2, as } }, content as Buffer);
+  const { key: at, value } = decode({ key, value: { no: 2, as } }, content);
   return [at ?? (many === "by_number" ? 0 : ""), value ?? {}];
 }
 

@@ -7,6 +7,9 @@ import { netboot } from "./netboot.ts";
 import { power } from "./power.ts";
 import { activateFirmware } from "./rack/activate-firmware.ts";
 import { configureFabric, validateFabric } from "./rack/configure-fabric.ts";
+import { followFirmwareJob } from "./rack/managed/follow-firmware-job.ts";
+import { configureManagedFabric, validateManagedFabric } from "./rack/managed/managed-fabric.ts";
+import { submitFirmware } from "./rack/managed/submit-firmware.ts";
 import { rackFirmware, rackPower, validateDevices } from "./rack/rack-fan-outs.ts";
 import { setDevicePower } from "./rack/set-device-power.ts";
 import { updateFirmware } from "./rack/update-firmware.ts";
@@ -28,4 +31,5 @@ export const serverSteps = collectSteps([
   batchRuns,
   ...[updateFirmware, activateFirmware, setDevicePower, validateDevice],
   ...[configureFabric, validateFabric, rackFirmware, rackPower, validateDevices],
+  ...[submitFirmware, followFirmwareJob, configureManagedFabric, validateManagedFabric],
 ]);

@@ -5,6 +5,7 @@ import { hostReprovisionLifecycle } from "../../lifecycles/host-reprovision/life
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { RunEnd, TargetKind } from "./target-kind.ts";
+import { WRITES_FIRMWARE } from "./writes-firmware.ts";
 
 /** What came of the firmware of a tray, whoever had it written. */
 const outcomeOf = (machineId: string, { phase, message, cause, at }: RunEnd): Effect =>
@@ -16,7 +17,7 @@ const outcomeOf = (machineId: string, { phase, message, cause, at }: RunEnd): Ef
 
 /** A run that writes firmware to a tray on behalf of its rack: only the rack itself can be its holder. */
 const isFlashOfRack = ({ holder, plan }: RunThing): boolean =>
-  holder.kind === rackLifecycle.kind && plan.steps.some(({ kind }) => kind === "update_firmware");
+  holder.kind === rackLifecycle.kind && plan.steps.some(({ kind }) => WRITES_FIRMWARE.has(kind));
 
 /** The tray follows what its rack does: with the start of the run, since the run may be over before any pass could see it. */
 export const whenRackFlashes = (run: RunThing): Effect[] =>

@@ -2,8 +2,8 @@ import { move } from "../../kernel/effects.ts";
 import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
 import type { Switch } from "../../lifecycles/switch/switch.ts";
 import type { RunThing } from "../model/lifecycle.ts";
-import { updateFirmware } from "../steps/rack/update-firmware.ts";
 import type { TargetKind } from "./target-kind.ts";
+import { WRITES_FIRMWARE } from "./writes-firmware.ts";
 
 /**
  * A switch is reprovisioning while its rack replaces its firmware. All other runs leave its state alone. Whether the rack configures
@@ -26,4 +26,4 @@ export const switchTarget: TargetKind<Switch> = {
 };
 
 const replacesForRack = ({ holder, plan }: RunThing): boolean =>
-  holder.kind === "rack" && plan.steps.some(({ kind }) => kind === updateFirmware.kind);
+  holder.kind === "rack" && plan.steps.some(({ kind }) => WRITES_FIRMWARE.has(kind));

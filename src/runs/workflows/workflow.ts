@@ -174,21 +174,22 @@ const kindOf = ({ name, step = name }: Stage): string => step;
 export function planOfWorkflow<S extends string>(
   workflow: Workflow<S>,
   steps: StepShapes,
-  { displayName = workflow.doc, payloads = {} }: WorkflowInput<S> = {},
+  { displayName = workflow.doc, payloads = {}, kinds = {} }: WorkflowInput<S> = {},
 ): Plan {
   return {
     planId: `workflow/${workflow.kind}`,
     displayName,
     workflow: workflow.kind,
     steps: workflow.stages.map((stage): Step => {
-      const shape = steps.get(kindOf(stage));
+      const kind = kinds[stage.name] ?? kindOf(stage);
+      const shape = steps.get(kind);
       const { timeout, maxRetries } = { ...STEP_DEFAULTS, ...shape?.defaults };
       const payload = payloads[stage.name] ?? {};
       const own = isSettled(payload) ? undefined : shape?.timeoutFor?.(payload);
       const timeoutSeconds = (stage.timeout ?? own ?? timeout) / seconds(1);
       return {
         name: stage.name,
-        kind: kindOf(stage),
+        kind,
         timeoutSeconds,
         maxRetries: stage.maxRetries ?? maxRetries,
         payload: shape && !isSettled(payload) ? shape.parse(payload, `stages.${stage.name}`, timeoutSeconds) : payload,
@@ -203,4 +204,6 @@ const isSettled = (payload: JsonObject): boolean => "skip" in payload || "refuse
 export interface WorkflowInput<S extends string> {
   readonly displayName?: string;
   readonly payloads?: { readonly [name in S]?: JsonObject };
+  /** Stages that this run does by another kind of step. */
+  readonly kinds?: { readonly [name in S]?: string };
 }

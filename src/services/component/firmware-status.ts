@@ -1,4 +1,5 @@
 import { isActive, type Run } from "../../runs/model/run.ts";
+import { WRITES_FIRMWARE } from "../../runs/targets/writes-firmware.ts";
 import { findPlacedDevices } from "../../store/component/devices.ts";
 import { type FirmwareRequest, findFirmwareRuns, listFirmwareRequests } from "../../store/component/firmware-runs.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
@@ -59,7 +60,7 @@ async function latestOf(db: Queryable, rackIds: readonly string[]): Promise<Read
 }
 
 function statusOfRun(id: string, run: Run): FirmwareStatus {
-  const payload = run.plan.steps.find(({ kind }) => kind === "update_firmware")?.payload;
+  const payload = run.plan.steps.find(({ kind }) => WRITES_FIRMWARE.has(kind))?.payload;
   const version = payload?.firmware_id;
   return {
     result: succeeded(id),

@@ -22,7 +22,7 @@ export async function findFirmwareRuns(db: Queryable, filter: FirmwareRunFilter)
   const { kind, ids, ofRack } = filter;
   const rows = await db.query<RunRow & { target_id: string }>(
     `select distinct on (t.target_id) ${RUN_COLUMNS} from runs t
-      where t.target_kind = any($1) and t.target_id = any($2) and t.plan @> '{"steps": [{"kind": "update_firmware"}]}'
+      where t.target_kind = any($1) and t.target_id = any($2) and (t.plan @> '{"steps": [{"kind": "update_firmware"}]}' or t.plan @> '{"steps": [{"kind": "follow_firmware_job"}]}')
         and ($3::text is null or exists (select from runs p where p.id = t.parent_run_id and p.target_kind = 'rack' and p.target_id = $3
               and p.created_at >= $4 and p.created_at <= $5))
       order by t.target_id, t.created_at desc, t.id desc`,

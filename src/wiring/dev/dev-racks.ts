@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Config } from "../../config.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
@@ -47,6 +48,16 @@ const racksSchema = z.array(
 
 /** What the files of a catalogue that asks for no token are fetched with. */
 const NO_TOKEN = "NOAUTH";
+
+const rackManagerSchema = z.object({ url: z.string(), api: z.enum(["d", "h"]) });
+
+/** With the rack manager that the simulated site has, unless another one is configured. */
+export async function withSimulatedRackManager(config: Config, controlUrl: string): Promise<Config> {
+  const { rackManager, sim } = config;
+  if (sim.rackManager === null || rackManager.url !== null) return config;
+  const simulated = await read(controlUrl, "/rack-manager", rackManagerSchema);
+  return simulated === undefined ? config : { ...config, rackManager: { ...rackManager, ...simulated } };
+}
 
 /** What a simulated site has for switches, with both accounts of each; those on record already stay as they are. */
 export async function expectSimulatedSwitches(deps: ServiceDeps, caller: Caller, controlUrl: string): Promise<number> {

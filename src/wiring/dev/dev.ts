@@ -9,7 +9,12 @@ import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { StopSequence } from "../stop-sequence.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
-import { expectSimulatedRacks, expectSimulatedSwitches, recordSimulatedFirmware } from "./dev-racks.ts";
+import {
+  expectSimulatedRacks,
+  expectSimulatedSwitches,
+  recordSimulatedFirmware,
+  withSimulatedRackManager,
+} from "./dev-racks.ts";
 import { startSimulatorProcess } from "./simulator-process.ts";
 
 export interface Dev extends Server {
@@ -44,7 +49,8 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
     // The devices come first and go last: whatever the server asks of them is answered.
     const simulator = await startSimulatorProcess(options);
     stops.add("the simulator", () => simulator.stop());
-    const server = await startServer(options);
+    const config = await withSimulatedRackManager(options.config, simulator.controlUrl);
+    const server = await startServer({ ...options, config });
     stops.add(
       "the server",
       () => server.stop(),

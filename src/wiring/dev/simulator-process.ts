@@ -23,6 +23,7 @@ export const simulatorFlags = ({ sim, dataDir }: Config): string[] => [
   String(sim.seed),
   "--site",
   sim.site,
+  ...(sim.rackManager === null ? [] : ["--rack-manager", sim.rackManager]),
 ];
 
 /** Flags of the simulator that are no settings of Millwright: they are handed to it as they are. */

@@ -1,4 +1,5 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { RackManager } from "../../capabilities/rack/rack-manager.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { ArtifactSource, OnDevice } from "../../runs/steps/rack/on-device.ts";
 import type { RunTarget } from "../../runs/targets/run-target.ts";
@@ -16,6 +17,8 @@ const NO_ARTIFACTS: ArtifactSource = {
 export interface DeviceTools {
   /** Firmware files as device runs have them. */
   readonly artifactSource?: ArtifactSource;
+  /** The service that works on all devices of a rack. Absent: none is configured. */
+  readonly rackManager?: RackManager;
   /** Told of each BMC whose new certificate was accepted after its flash. Absent: none is accepted. */
   readonly acceptCertificate?: (device: RunTarget, fingerprint256: string) => void;
 }
@@ -24,10 +27,11 @@ export interface DeviceTools {
 export const devicePartsOf = (
   { kind, id }: RunTarget,
   bmc: () => Promise<BmcTarget>,
-  { artifactSource: artifacts = NO_ARTIFACTS, acceptCertificate }: DeviceTools,
+  { artifactSource: artifacts = NO_ARTIFACTS, rackManager, acceptCertificate }: DeviceTools,
 ): Omit<OnDevice, "target"> => ({
   device: { kind, id },
   bmc,
   artifacts,
+  ...(rackManager && { rackManager }),
   ...(acceptCertificate && { acceptCertificate: (shown: string) => acceptCertificate({ kind, id }, shown) }),
 });

@@ -3,15 +3,15 @@ import type { Rack } from "../../lifecycles/rack/rack.ts";
 import { USUAL_LIMITS } from "../../lifecycles/rack/usual-limits.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { OnRack } from "../../runs/steps/rack/configure-fabric.ts";
+import type { OnManagedRack } from "../../runs/steps/rack/managed/managed-rack.ts";
 import { startsRun } from "../../runs/targets/new-run.ts";
 import { rackTarget } from "../../runs/targets/rack.ts";
-import { rackMaintenance } from "../../runs/workflows/rack/rack-maintenance.ts";
-import { rackValidation } from "../../runs/workflows/rack/rack-validation.ts";
-import { planOfWorkflow } from "../../runs/workflows/workflow.ts";
+import { planOfMaintenance, planOfValidation } from "../../runs/workflows/rack/plan-of-rack.ts";
 import { explainRack } from "../../services/explain/rack/rack.ts";
 import { rackListing } from "../../store/rack/rack-list.ts";
 import { rackStore } from "../../store/rack/racks.ts";
 import { wireFabricTargets } from "../rack/fabric-targets.ts";
+import { wireManagedDevices } from "../rack/managed-devices.ts";
 import type { WiredTarget } from "../run-targets.ts";
 import { rackMethods, rackRoles } from "./rack-methods.ts";
 import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
@@ -34,9 +34,9 @@ function handlers({ clock, runs, rackLimits = USUAL_LIMITS }: HandlerTools) {
       clock,
       limits: rackLimits,
       startMaintenance: (rack, { payloads, initiator, unique }) =>
-        started(rack, planOfWorkflow(rackMaintenance, steps, { payloads }), initiator, unique),
+        started(rack, planOfMaintenance(payloads, steps), initiator, unique),
       startValidation: (rack, payloads) =>
-        started(rack, planOfWorkflow(rackValidation, steps, { payloads }), `rack ${rack.id}`, [
+        started(rack, planOfValidation(payloads, steps), `rack ${rack.id}`, [
           rack.id,
           "validation",
           rack.stateVersion,
@@ -46,12 +46,17 @@ function handlers({ clock, runs, rackLimits = USUAL_LIMITS }: HandlerTools) {
   );
 }
 
-const runTarget = ({ db, secrets, fabric }: TargetTools): WiredTarget<Rack> => {
-  const fabricTarget = wireFabricTargets({ db, secrets });
+const runTarget = (tools: TargetTools): WiredTarget<Rack> => {
+  const { fabric, rackManager } = tools;
+  const fabricTarget = wireFabricTargets(tools);
+  const devices = wireManagedDevices(tools);
   return {
     kind: rackTarget,
     providerOf: () => ({ name: "rack", can: fabric ? { fabric } : {} }),
-    partsOf: (run): OnRack => ({ target: run.target.thing, fabricTarget }),
+    partsOf: ({ target: { thing: target } }): OnRack & OnManagedRack => ({
+      ...{ target, fabricTarget, devices },
+      ...(rackManager && { rackManager }),
+    }),
   };
 };
 

@@ -6,6 +6,8 @@ import type { ManagedNode } from "../../../src/capabilities/rack/rack-manager.ts
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { createRackManager, type RackManagerClient } from "../../../src/providers/rack-manager/rack-manager.ts";
 
+const JOB = { id: "job-1", node: "m-rack1-01" };
+
 type Site = Awaited<ReturnType<typeof startTemporarySimulator>>;
 interface Truth {
   readonly mac: string;
@@ -36,10 +38,10 @@ describe.each(["d", "h"] as const)("a rack manager with the numbering %s", (api)
   const nodesOf = (kind: ManagedNode["kind"], ...ids: string[]) => Promise.all(ids.map((id) => nodeOf(id, kind)));
   const seen = async () =>
     (await site.control<{ calls: { call: string; nodes: string[] }[] }>("GET", "/rack-manager")).body.calls;
-  const ended = (job: string) =>
+  const ended = (id: string, node: string) =>
     vi.waitFor(
       async () => {
-        const task = await manager.readJob(job, aCall());
+        const task = await manager.readJob({ id, node }, aCall());
         expect(task.state).not.toBe("running");
         return task;
       },
@@ -53,9 +55,9 @@ describe.each(["d", "h"] as const)("a rack manager with the numbering %s", (api)
     expect([...submitted.keys()]).toEqual(["m-rack1-01", "m-rack1-02"]);
     const batches = (await seen()).filter(({ call }) => call === "updateFirmware");
     expect(batches).toEqual([{ call: "updateFirmware", nodes: ["m-rack1-01", "m-rack1-02"] }]);
-    for (const one of submitted.values()) {
+    for (const [node, one] of submitted) {
       if (!("job" in one)) throw new Error(one.error);
-      expect(await ended(one.job)).toMatchObject({ state: "completed" });
+      expect(await ended(one.job, node)).toMatchObject({ state: "completed" });
     }
     const { components } = await truth("m-rack1-01");
     expect(components.find(({ id }) => id === "bios")?.version).toBe("U46-2.30");
@@ -69,12 +71,14 @@ describe.each(["d", "h"] as const)("a rack manager with the numbering %s", (api)
     expect(first).toMatchObject({ job: expect.any(String) });
     const [second] = (await manager.submitFirmware(trays, files, aCall())).values();
     expect(second).toMatchObject({ error: expect.stringMatching(/.+/) });
-    const running = await manager.readJob((first as { job: string }).job, aCall());
+    const running = await manager.readJob({ id: (first as { job: string }).job, node: "m-rack1-03" }, aCall());
     expect(running).toMatchObject({ state: "running" });
   });
 
   test("a job that it does not know is no failed job", async () => {
-    await expect(manager.readJob("job-99", aCall())).rejects.toMatchObject({ family: "busy" });
+    await expect(manager.readJob({ id: "job-99", node: "m-rack1-01" }, aCall())).rejects.toMatchObject({
+      family: "busy",
+    });
   });
 
   test("knows places, and configures the fabric", async () => {
@@ -100,8 +104,8 @@ describe.each(["d", "h"] as const)("a rack manager with the numbering %s", (api)
     await site.control("POST", "/faults", { device: "rack-manager", fault, times: 1 });
     const call = aCall({ lease: milliseconds(300) });
     const failure = { code, disposition: "retry", facts: { at: "rack_manager" } };
-    await expect(manager.readJob("job-1", call)).rejects.toMatchObject(failure);
-    await manager.readJob("job-1", aCall());
+    await expect(manager.readJob(JOB, call)).rejects.toMatchObject(failure);
+    await manager.readJob(JOB, aCall());
   });
 
   test("the other numbering is not understood by accident: a missing job reads as a failed lookup", async () => {
@@ -114,6 +118,6 @@ describe.each(["d", "h"] as const)("a rack manager with the numbering %s", (api)
 
 test("a rack manager that is not there is unreachable, and said so in time", async () => {
   const manager = createRackManager({ url: "http://127.0.0.1:9", api: "d" });
-  await expect(manager.readJob("job-1", aCall())).rejects.toMatchObject({ code: "unreachable" });
+  await expect(manager.readJob(JOB, aCall())).rejects.toMatchObject({ code: "unreachable" });
   manager.close();
 });

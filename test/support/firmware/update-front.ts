@@ -67,7 +67,9 @@ export class UpdateFront {
     ["CPLD_0", "3"],
   ]);
   readonly staged = new Map<string, string>();
-  readonly serial = "front-0001";
+  readonly serial: string = "front-0001";
+  /** What it has besides, by the path below the root. */
+  readonly more = new Map<string, object>();
   uuid = "5f0b7a8e-0000-4000-8000-000000000001";
   power: "On" | "Off" = "On";
   health = "OK";
@@ -253,6 +255,7 @@ export class UpdateFront {
         Systems: link("Systems"),
         Managers: link("Managers"),
         UpdateService: link("UpdateService"),
+        ...(this.more.has("/Chassis") && { Chassis: link("Chassis") }),
         ...(tasks !== "unlisted" && tasks !== "none" && { Tasks: link("TaskService") }),
       },
       "/Systems": links(["1"], `${ROOT}/Systems`),
@@ -295,6 +298,8 @@ export class UpdateFront {
       ),
     };
     const own = path.slice(ROOT.length);
+    const added = this.more.get(own);
+    if (added !== undefined) return added;
     if (Object.hasOwn(fixed, own)) return fixed[own];
     const part = own.replace("/UpdateService/FirmwareInventory/", "");
     if (this.versions.has(part)) return { Id: part, Name: part, Version: this.versions.get(part), Updateable: true };

@@ -79,8 +79,17 @@ export async function followToItsEnd(
   if (mayShowLater(work, kind, seen)) return waitCanceled(work, seen);
   if (seen.state === "not_done" && visit.actedAt === null) return withdraw(work);
   if (staysUnproven(work, kind, seen)) return becomeUnproven(work, seen);
+  if (seen.state === "halfway" && kind.carryOn) return carryOnCanceled(work, seen);
   if (visits.isOverdue(visit, step, context.clock)) return undefined;
   return waitCanceled(work, seen);
+}
+
+/** What was begun needs it to be followed at all, such as the runs that follow what others do. */
+async function carryOnCanceled(work: BegunWork, seen: ProbeReport): Promise<PassOutcome> {
+  const { run, step, visit, kind, context, log } = work;
+  const base = stepContext(run, step, context, log, visit.round);
+  const carried = await kind.carryOn?.({ ...base, evidence: visit.evidence ?? {}, receipt: visit.receipt });
+  return waitIn({ ...work, visit: visits.withReceipt(visit, carried?.receipt) }, seen, carried?.effects);
 }
 
 /** For a run that is being canceled: its stream goes on, since half of what it sends would be worse than all of it. */

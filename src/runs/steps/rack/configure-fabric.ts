@@ -157,11 +157,11 @@ async function findImpossible({
   return undefined;
 }
 
-const indexOf = ({ switches }: Rack, id: string): number | null =>
+const indexOf = ({ switches }: Pick<Rack, "switches">, id: string): number | null =>
   switches.find((each) => each.id === id)?.trayIndex ?? null;
 
 /** The primary is the switch with the lowest tray index; without an index for each, only a guess could tell. */
-function findNoPrimary(rack: Rack, ids: readonly string[]): StepFailure | undefined {
+export function findNoPrimary(rack: Pick<Rack, "switches">, ids: readonly string[]): StepFailure | undefined {
   const lacking = ids.find((id) => indexOf(rack, id) === null);
   if (lacking !== undefined) return noIndex(lacking, `switch ${lacking} has no tray index`);
   const twice = ids.find((id) => ids.some((other) => other !== id && indexOf(rack, other) === indexOf(rack, id)));
@@ -173,10 +173,10 @@ function findNoPrimary(rack: Rack, ids: readonly string[]): StepFailure | undefi
 const noIndex = (name: string, message: string): StepFailure =>
   new StepFailure("fabric_index_missing", message, { facts: { name } });
 
-const primaryOf = (rack: Rack, ids: readonly string[]): string =>
+export const primaryOf = (rack: Pick<Rack, "switches">, ids: readonly string[]): string =>
   ids.reduce((one, other) => ((indexOf(rack, other) ?? 0) < (indexOf(rack, one) ?? 0) ? other : one));
 
-interface Seen {
+export interface SeenSwitch {
   readonly id: string;
   /** Null: it does not answer. */
   readonly status: FabricStatus | null;
@@ -186,9 +186,9 @@ interface Seen {
 
 type Reading = Pick<StepContext<unknown, "fabric", never, OnRack>, "can" | "call" | "fabricTarget">;
 
-const readAll = ({ can, call, fabricTarget }: Reading, ids: readonly string[]): Promise<readonly Seen[]> =>
+const readAll = ({ can, call, fabricTarget }: Reading, ids: readonly string[]): Promise<readonly SeenSwitch[]> =>
   Promise.all(
-    ids.map(async (id): Promise<Seen> => {
+    ids.map(async (id): Promise<SeenSwitch> => {
       try {
         const status = await can.fabric.readStatus(await fabricTarget(id), call);
         return { id, status, shown: describeStatus(status) };
@@ -199,17 +199,17 @@ const readAll = ({ can, call, fabricTarget }: Reading, ids: readonly string[]): 
     }),
   );
 
-const describeStatus = ({ state, additionInfo, reason, error }: FabricStatus): string =>
+export const describeStatus = ({ state, additionInfo, reason, error }: FabricStatus): string =>
   [state.replace("_", " "), additionInfo, reason, error].filter((each) => each !== null).join(", ");
 
-const describeUnready = (unready: readonly Seen[]): string =>
+export const describeUnready = (unready: readonly SeenSwitch[]): string =>
   `not configured: ${namedList(
     unready.map(({ id, shown }) => `switch ${id} (${shown})`),
     MOST_NAMED,
   )}`;
 
 /** What each switch learns: how the fabric is, whether it is the primary, and which certificate it showed. */
-function told(id: string, status: FabricStatus | null, primary: string | null, at: Date): Effect {
+export function told(id: string, status: FabricStatus | null, primary: string | null, at: Date): Effect {
   const { certificateFingerprint, ...seen } = status ?? {};
   return observe(switchLifecycle, id, {
     isPrimary: id === primary,

@@ -8,6 +8,9 @@ import { updateFirmware } from "./update-firmware.ts";
 
 const SETTLES = minutes(5);
 
+/** How long a device that says that it is done gets to show the version, in seconds. */
+export const settlesWithin = (deadline: Duration): number => Math.ceil(Math.min(SETTLES, deadline / 12) / 1_000);
+
 /** What is done to one device so that it has these components of a record: each is written in its order, and then all run. */
 export function deviceFirmwareSteps(
   firmwareId: string,
@@ -15,7 +18,7 @@ export function deviceFirmwareSteps(
   /** For writing one component. */
   deadline: Duration = updateFirmware.defaults.timeout,
 ): readonly Step[] {
-  const settle_seconds = Math.ceil(Math.min(SETTLES, deadline / 12) / 1_000);
+  const settle_seconds = settlesWithin(deadline);
   const timeoutSeconds = Math.ceil(deadline / 1_000);
   const written = components.map(({ component, version, digest, targets, activation }) =>
     childStep(

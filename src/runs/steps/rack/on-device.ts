@@ -1,4 +1,5 @@
 import type { BmcTarget } from "../../../capabilities/bmc-target.ts";
+import type { RackManager } from "../../../capabilities/rack/rack-manager.ts";
 import type { Thing } from "../../../kernel/lifecycle.ts";
 import type { On } from "../../model/step.ts";
 import type { RunTarget } from "../../targets/run-target.ts";
@@ -23,6 +24,8 @@ export interface OnDevice<T extends Thing = Thing> extends On<T> {
   readonly device: RunTarget;
   bmc(): Promise<BmcTarget>;
   readonly artifacts: ArtifactSource;
+  /** The service that works on all devices of a rack. Absent: none is configured. */
+  readonly rackManager?: RackManager;
   /** Tells whoever runs this server that a new certificate of this BMC was accepted. Absent: none is accepted. */
   readonly acceptCertificate?: (fingerprint256: string) => void;
 }

@@ -23,7 +23,7 @@ const deviceOf = (kind: string): FirmwareDevice =>
 /** What each stage is given was worked out and frozen when the maintenance began; a stage that is skipped or refused is never entered. */
 
 /** All of them: the cause of the rack's error must name each device. */
-function describeFailed(
+export function describeFailed(
   { failed, canceled }: Sum,
   unfit: readonly { readonly id: string; readonly why: string }[] = [],
 ) {
@@ -37,7 +37,7 @@ function describeFailed(
   return all.length === 0 ? undefined : all.join("; ");
 }
 
-const causeOf = ({ failed }: Sum): Cause =>
+export const causeOf = ({ failed }: Sum): Cause =>
   failed.find(({ isUnproven }) => isUnproven)
     ? { code: "firmware_unproven", facts: { at: "bmc" } }
     : (failed.find(({ cause }) => cause !== null)?.cause ?? { code: "children_failed" });
@@ -54,7 +54,7 @@ function timeForAll(payload: FirmwarePlan): Duration {
 }
 
 /** Between the end of one child and the begin of the next. */
-const TO_SPARE = minutes(30);
+export const TO_SPARE = minutes(30);
 
 /** Flashes all devices of the rack's scope that the firmware has something for. */
 export const rackFirmware = defineFanOut<Rack, FirmwarePlan>({

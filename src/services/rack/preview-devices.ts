@@ -3,7 +3,8 @@ import { messageOf } from "../../kernel/errors.ts";
 import type { NewChild } from "../../runs/children/child-run.ts";
 import type { Step } from "../../runs/model/plan/plan.ts";
 import { type ActivateFirmwarePayload, activateFirmware } from "../../runs/steps/rack/activate-firmware.ts";
-import { describeVersions, isAt, partsFor } from "../../runs/steps/rack/firmware-parts.ts";
+import { describeVersions, isAt, partsFor, type WantedFirmware } from "../../runs/steps/rack/firmware-parts.ts";
+import { type FollowJobPayload, followFirmwareJob } from "../../runs/steps/rack/managed/follow-firmware-job.ts";
 import { setDevicePower } from "../../runs/steps/rack/set-device-power.ts";
 import { type UpdateFirmwarePayload, updateFirmware } from "../../runs/steps/rack/update-firmware.ts";
 import type { RunTarget } from "../../runs/targets/run-target.ts";
@@ -59,13 +60,23 @@ async function previewDevice(
   steps: readonly Step[],
   signal: AbortSignal,
 ): Promise<PreviewedDevice> {
-  const updates = payloadsOf<UpdateFirmwarePayload>(steps, updateFirmware.kind);
+  const managed = payloadsOf<FollowJobPayload>(steps, followFirmwareJob.kind).flatMap(({ wanted }) => wanted);
+  const updates: readonly Update[] = [
+    ...payloadsOf<UpdateFirmwarePayload>(steps, updateFirmware.kind),
+    ...managed.map((one) => ({ ...one, activation: "none" as const })),
+  ];
   const installed = updates.length === 0 ? [] : await readFirmware(deps, { kind, id }, signal);
   const components = updates.map((update) => componentOf(update, installed));
   const changing = updates.filter((_, at) => components[at]?.change !== "stays");
   const isSure = components.every(({ change }) => change !== "unknown");
-  return { kind, id, components, disturbances: [...restartsOf(steps, changing, isSure), ...switchedBy(steps)] };
+  const restarts =
+    managed.length === 0
+      ? restartsOf(steps, changing, isSure)
+      : changing.map(({ component }) => `the rack manager restarts it as ${component} needs`);
+  return { kind, id, components, disturbances: [...restarts, ...switchedBy(steps)] };
 }
+
+type Update = WantedFirmware & Pick<UpdateFirmwarePayload, "activation">;
 
 const payloadsOf = <P>(steps: readonly Step[], kind: string): readonly P[] =>
   steps.filter((step) => step.kind === kind).map(({ payload }) => payload as P);
@@ -81,7 +92,7 @@ async function readFirmware(deps: Deps, device: RunTarget, signal: AbortSignal):
   }
 }
 
-function componentOf(update: UpdateFirmwarePayload, read: Read): PreviewedComponent {
+function componentOf(update: Update, read: Read): PreviewedComponent {
   const { component, version: to } = update;
   const unknown = (message: string) => ({ component, from: null, to, change: "unknown", message }) as const;
   if ("unread" in read) return unknown(read.unread);
@@ -106,11 +117,7 @@ const RESTARTS = {
 } as const satisfies { readonly [activation in ActivateFirmwarePayload["activation"]]: string };
 
 /** The restarts that activate what changes. A component without a restart of its own is activated by the last one. */
-function restartsOf(
-  steps: readonly Step[],
-  changing: readonly UpdateFirmwarePayload[],
-  isSure: boolean,
-): readonly string[] {
+function restartsOf(steps: readonly Step[], changing: readonly Update[], isSure: boolean): readonly string[] {
   const restarts = payloadsOf<ActivateFirmwarePayload>(steps, activateFirmware.kind).map(
     ({ activation }) => activation,
   );

@@ -8,9 +8,8 @@ import type { ActivityKind, Assigned, Rack, RackRequest, WorkSet } from "../../l
 import { USUAL_LIMITS } from "../../lifecycles/rack/usual-limits.ts";
 import type { NewChild } from "../../runs/children/child-run.ts";
 import type { Step } from "../../runs/model/plan/plan.ts";
-import { rackMaintenance } from "../../runs/workflows/rack/rack-maintenance.ts";
+import { planOfMaintenance } from "../../runs/workflows/rack/plan-of-rack.ts";
 import { activityOf } from "../../runs/workflows/rack/rack-progress.ts";
-import { planOfWorkflow } from "../../runs/workflows/workflow.ts";
 import { listRackFirmware } from "../../store/rack-firmware/rack-firmware.ts";
 import { readMaintenanceDuration } from "../../store/run/rack-durations.ts";
 import type { Caller } from "../call/caller.ts";
@@ -72,7 +71,7 @@ export async function previewRackMaintenance(
     throw new AppError("failed_precondition", `rack ${rack.id} ${work?.why ?? "would not be maintained"}`, {
       field: "rack_id",
     });
-  const plan = planOfWorkflow(rackMaintenance, deps.steps, { payloads: work.payloads });
+  const plan = planOfMaintenance(work.payloads, deps.steps);
   const children = plan.steps.map((step) => childrenOf(deps, rack, step));
   const devices = await previewDevices(deps, devicesOf(work), children.flat());
   const stages = plan.steps.map((step, at) => stageOf(step, children[at] ?? []));

@@ -70,11 +70,11 @@ async function previewDevice(
   const changing = updates.filter((_, at) => components[at]?.change !== "stays");
   const isSure = components.every(({ change }) => change !== "unknown");
   const restarts =
-    managed.length === 0
-      ? restartsOf(steps, changing, isSure)
-      : changing.map(({ component }) => `the rack manager restarts it as ${component} needs`);
+    managed.length === 0 ? restartsOf(steps, changing, isSure) : changing.slice(0, 1).map(() => BY_MANAGER);
   return { kind, id, components, disturbances: [...restarts, ...switchedBy(steps)] };
 }
+
+const BY_MANAGER = "the rack manager restarts it where the firmware needs that";
 
 type Update = WantedFirmware & Pick<UpdateFirmwarePayload, "activation">;
 

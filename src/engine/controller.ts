@@ -10,7 +10,7 @@ import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";
 import { thingAfter, type Unit } from "../store/lifecycle/commit/unit.ts";
 import { announce } from "../store/lifecycle/journal.ts";
-import { storeOf, type ThingStores } from "../store/lifecycle/things.ts";
+import { storeOf, type ThingStores, type Unreadable } from "../store/lifecycle/things.ts";
 import * as work from "../store/lifecycle/work.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
@@ -59,6 +59,8 @@ const FULL_POLL = milliseconds(250);
 const CONTENDED_PAUSE = milliseconds(10);
 /** While the database does not answer, and a stream goes on. */
 const AWAY_PAUSE = seconds(1);
+/** Until a thing that only another version can read is due again: what this replica claims meanwhile, the other one cannot. */
+const ANOTHER_COMES = seconds(10);
 /** Of a stream that ends because the work under its lease does. */
 const CUT_SHORT = new StepFailure("stopped", "the work was cut off in the middle of a stream");
 
@@ -355,8 +357,8 @@ export class Controller {
     }
   }
 
-  /** A row that does not parse gets its next pass after a growing pause; one that is gone needs no more passes. */
-  async #setAside(lease: Lease, unreadable: string | undefined): Promise<false> {
+  /** A row that does not parse gets its next pass after a growing pause, unless another version reads it; one that is gone needs no more passes. */
+  async #setAside(lease: Lease, unreadable: Omit<Unreadable, "id"> | undefined): Promise<false> {
     const { db, observer, log } = this.#options;
     const { kind, id, epoch } = lease.work;
     await lease.endStream(CUT_SHORT);
@@ -364,13 +366,24 @@ export class Controller {
       await work.forgetClaimed(db, { kind, id, epoch });
       return false;
     }
+    const { error: why, isForAnother } = unreadable;
+    if (isForAnother) return this.#leaveToAnother(lease, why);
     const failures = lease.work.failures + 1;
-    observer.quarantined({ kind, id, error: unreadable });
-    log.error({ kind, id, error: unreadable }, "the row cannot be read; the thing is set aside");
-    const error = `its row cannot be read: ${unreadable}`;
+    observer.quarantined({ kind, id, error: why });
+    log.error({ kind, id, error: why }, "the row cannot be read; the thing is set aside");
+    const error = `its row cannot be read: ${why}`;
     await work.release(db, [
       { kind, id, epoch, after: pauseBefore(failures, retrying), failures, error, cause: "quarantined" },
     ]);
+    return false;
+  }
+
+  /** No failure of the thing: the pause lets a replica of the version that knows it take it up, and is never longer than this. */
+  async #leaveToAnother(lease: Lease, why: string): Promise<false> {
+    const { kind, id, epoch, failures } = lease.work;
+    this.#options.log.debug({ kind, id, why }, "the thing is left to a replica of another version");
+    const cause = "not_on_this_server";
+    await work.release(this.#options.db, [{ kind, id, epoch, after: ANOTHER_COMES, failures, error: why, cause }]);
     return false;
   }
 

@@ -1,7 +1,7 @@
 import { type Batcher, createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Thing } from "../kernel/lifecycle.ts";
-import { type Loaded, storeOf, type ThingStores } from "../store/lifecycle/things.ts";
+import { type Loaded, storeOf, type ThingStores, type Unreadable } from "../store/lifecycle/things.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
 
@@ -10,7 +10,7 @@ const LOAD_BATCH = 500;
 /** Neither: the thing is gone. */
 interface Seen {
   readonly thing?: Thing;
-  readonly unreadable?: string;
+  readonly unreadable?: Omit<Unreadable, "id">;
 }
 export type Loader = Batcher<string, Seen>;
 
@@ -20,11 +20,11 @@ export function createLoader(db: Database, stores: ThingStores, kind: string): L
   async function load(ids: readonly string[]) {
     const loaded: Loaded<Thing> = await store.load(db, [...new Set(ids)]);
     const things = new Map(loaded.things.map((thing) => [thing.id, thing]));
-    const unreadable = new Map(loaded.unreadable.map(({ id, error }) => [id, error]));
+    const unreadables = new Map(loaded.unreadable.map((each) => [each.id, each]));
     return ids.map((id) => {
       const thing = things.get(id);
-      const error = unreadable.get(id);
-      return { ...(thing && { thing }), ...(error !== undefined && { unreadable: error }) };
+      const unreadable = unreadables.get(id);
+      return { ...(thing && { thing }), ...(unreadable && { unreadable }) };
     });
   }
   return createBatcher({
@@ -34,7 +34,7 @@ export function createLoader(db: Database, stores: ThingStores, kind: string): L
       runInHalves<string, Seen>(ids, {
         run: load,
         isOfTheItem: (error) => !isDatabaseTrouble(error),
-        alone: async (_, error) => ({ unreadable: messageOf(error) }),
+        alone: async (_, error) => ({ unreadable: { error: messageOf(error) } }),
       }),
   });
 }

@@ -26,8 +26,18 @@ export function checkColumns(columns: readonly string[]): void {
 export interface Loaded<T> {
   readonly things: readonly T[];
   /** Rows that do not parse. They are set apart and shown, so that one of them never stops its neighbours. */
-  readonly unreadable: readonly { readonly id: string; readonly error: string }[];
+  readonly unreadable: readonly Unreadable[];
 }
+
+export interface Unreadable {
+  readonly id: string;
+  readonly error: string;
+  /** Nothing is wrong with the row: a replica of another version can read it, and is left to work on it. */
+  readonly isForAnother?: true;
+}
+
+/** Thrown while a row is parsed that only a replica of another version can read. */
+export class ForAnotherReplica extends Error {}
 
 /** What is new about a thing by what others saw of it: its columns after that, and what the journal tells of it. */
 export interface Observed {
@@ -120,12 +130,14 @@ export function storeOf(stores: ThingStores, kind: string): ThingStore {
 /** Parses row by row, keeping those that do not parse apart. */
 export function parseRows<Row extends { id: string }, T>(rows: readonly Row[], parse: (row: Row) => T): Loaded<T> {
   const things: T[] = [];
-  const unreadable: { id: string; error: string }[] = [];
+  const unreadable: Unreadable[] = [];
   for (const row of rows) {
     try {
       things.push(parse(row));
     } catch (error) {
-      unreadable.push({ id: row.id, error: error instanceof Error ? error.message : String(error) });
+      const isForAnother = error instanceof ForAnotherReplica;
+      const message = error instanceof Error ? error.message : String(error);
+      unreadable.push({ id: row.id, error: message, ...(isForAnother && { isForAnother }) });
     }
   }
   return { things, unreadable };

@@ -6,10 +6,10 @@ import { isActive, type ManualMark, RUN_ACTIONS, RUN_PHASES, type Run } from "..
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import {
+  ForAnotherReplica,
   type Loaded,
   nameOf,
   parseRows,
-  storeOf,
   type ThingKey,
   type ThingStore,
   type ThingStores,
@@ -77,16 +77,23 @@ export const JOB_STATE = `(case when t.state = 'RUNNING' and t.facts ->> 'compen
 
 const targetOf = (row: RunRow): RunTarget => ({ kind: row.target_kind, id: row.target_id });
 
-/** The targets of many runs by their names: one query a kind of target. One that cannot be read is why its runs cannot be either. */
+/**
+ * The targets of many runs by their names: one query a kind of target. One that cannot be read is why its runs cannot be either. A kind
+ * that this version does not know is one of a later version: its replicas run beside this one during an upgrade, and work on those runs.
+ */
 async function loadTargets(db: Queryable, rows: readonly RunRow[], stores: ThingStores) {
   const found = new Map<string, Thing | Error>();
   for (const [kind, ofKind] of Map.groupBy(rows, (row) => row.target_kind)) {
+    const store = stores.get(kind);
+    if (store === undefined) continue;
     const ids = [...new Set(ofKind.map((row) => row.target_id))];
-    const { things, unreadable } = await storeOf(stores, kind).load(db, ids);
+    const { things, unreadable } = await store.load(db, ids);
     for (const thing of things) found.set(nameOf({ kind, id: thing.id }), thing);
     for (const { id, error } of unreadable) found.set(nameOf({ kind, id }), new Error(error));
   }
   return (target: RunTarget): LoadedTarget => {
+    if (!stores.has(target.kind))
+      throw new ForAnotherReplica(`this server does not know ${target.kind} as a target of runs`);
     const thing = found.get(nameOf(target)) ?? null;
     if (thing instanceof Error) throw new Error(`its ${target.kind} ${target.id} cannot be read: ${thing.message}`);
     return { ...target, thing };

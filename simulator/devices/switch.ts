@@ -12,6 +12,8 @@ import {
 /** Simulated milliseconds. */
 const SWITCH_BOOT_MS = 60_000;
 const FABRIC_MS = 60_000;
+/** Until a set of changes is in force. */
+const APPLY_MS = 10_000;
 
 /** What a switch is; follows from the site and the seed and never changes. */
 export interface SwitchSpec extends PoweredDeviceSpec {
@@ -34,12 +36,16 @@ export interface SwitchEffects extends PowerEffects {
   /** How often the controller of the fabric was started. */
   readonly fabric_starts: number;
   readonly configuration_changes: number;
+  /** Sets of changes that somebody opened. */
+  readonly revisions_opened: number;
 }
 
 type ClusterState = "enabled" | "disabled";
 
 interface Revision {
-  readonly state: "pending" | "applied";
+  readonly state: "pending" | "apply" | "applied";
+  /** While it is being applied, in simulated time. */
+  readonly dueAt?: number;
   /** What it changes; absent: nothing. */
   readonly cluster?: ClusterState;
 }
@@ -77,7 +83,7 @@ export class Switch extends PoweredDevice<SwitchSpec, SwitchState> {
   constructor(spec: SwitchSpec, surroundings: SwitchSurroundings) {
     super(spec, surroundings, {
       ...poweredState(spec.initialPower),
-      effects: { ...NO_EFFECTS, restart_commands: 0, fabric_starts: 0, configuration_changes: 0 },
+      effects: { ...NO_EFFECTS, restart_commands: 0, fabric_starts: 0, configuration_changes: 0, revisions_opened: 0 },
       upAt: 0,
       controllerSince: spec.runsFabric ? 0 : null,
       fabricFault: null,
@@ -115,13 +121,24 @@ export class Switch extends PoweredDevice<SwitchSpec, SwitchState> {
   /** The name of a new set of changes, which has no effect until it is applied. */
   openRevision(): string {
     const state = this.settle();
-    const name = `changeset/admin/${Object.keys(state.revisions).length + 1}`;
-    this.save({ ...state, revisions: { ...state.revisions, [name]: { state: "pending" } } });
+    const opened = (state.effects.revisions_opened ?? 0) + 1;
+    const name = `changeset/${this.spec.nvos.username}/${opened}`;
+    const effects = { ...state.effects, revisions_opened: opened };
+    this.save({ ...state, effects, revisions: { ...state.revisions, [name]: { state: "pending" } } });
     return name;
   }
 
-  revision(name: string): Revision | undefined {
-    return this.settle().revisions[name];
+  get revisions(): Readonly<Record<string, Revision>> {
+    return this.settle().revisions;
+  }
+
+  /** False where there is none that can still be left alone. */
+  removeRevision(name: string): boolean {
+    const state = this.settle();
+    const { [name]: revision, ...revisions } = state.revisions;
+    if (revision?.state !== "pending") return false;
+    this.save({ ...state, revisions });
+    return true;
   }
 
   /** False where there is no such set of changes that is still open. */
@@ -136,13 +153,29 @@ export class Switch extends PoweredDevice<SwitchSpec, SwitchState> {
     const state = this.settle();
     const revision = state.revisions[name];
     if (revision === undefined) return false;
-    if (revision.state === "applied") return true;
-    const cluster = revision.cluster ?? state.cluster;
-    const effects = { ...state.effects, configuration_changes: state.effects.configuration_changes + 1 };
-    const controllerSince = cluster === "enabled" ? state.controllerSince : null;
-    const revisions = { ...state.revisions, [name]: { ...revision, state: "applied" as const } };
-    this.save({ ...state, cluster, controllerSince, effects, revisions });
+    if (revision.state !== "pending") return true;
+    const dueAt = this.surroundings.clock.now() + APPLY_MS;
+    this.save({ ...state, revisions: { ...state.revisions, [name]: { ...revision, state: "apply", dueAt } } });
     return true;
+  }
+
+  protected override settle(): SwitchState {
+    const state = super.settle();
+    const now = this.surroundings.clock.now();
+    const due = Object.entries(state.revisions).filter(
+      ([, { state: is, dueAt = 0 }]) => is === "apply" && dueAt <= now,
+    );
+    if (due.length === 0) return state;
+    const settled = due.reduce((before, [name, revision]) => applied(before, name, revision), state);
+    this.save(settled);
+    return settled;
+  }
+
+  /** At once, by who does not go through sets of changes. */
+  enableCluster(): void {
+    const name = this.openRevision();
+    const state = this.settle();
+    this.save(applied(state, name, { state: "pending", cluster: "enabled" }));
   }
 
   /** The controller of the fabric; false while the cluster is not enabled. One that runs goes on. */
@@ -176,4 +209,15 @@ export class Switch extends PoweredDevice<SwitchSpec, SwitchState> {
     const upAt = at + SWITCH_BOOT_MS;
     return { ...state, upAt, controllerSince: state.controllerSince === null ? null : upAt };
   }
+}
+
+function applied(state: SwitchState, name: string, { dueAt: _, ...revision }: Revision): SwitchState {
+  const cluster = revision.cluster ?? state.cluster;
+  return {
+    ...state,
+    cluster,
+    controllerSince: cluster === "enabled" ? state.controllerSince : null,
+    effects: { ...state.effects, configuration_changes: state.effects.configuration_changes + 1 },
+    revisions: { ...state.revisions, [name]: { ...revision, state: "applied" } },
+  };
 }

@@ -45,7 +45,7 @@ export class NvueService {
     const revision = path.startsWith(`${REVISIONS}/`) ? decoded(path.slice(REVISIONS.length + 1)) : undefined;
     switch (`${method} ${revision === undefined ? path : `${REVISIONS}/*`}`) {
       case `GET ${ROOT}/cluster`:
-        return ok({ state: this.#switch.cluster });
+        return this.#cluster(given.query.get("rev"));
       case `PATCH ${ROOT}/cluster`:
         return this.#changeCluster(given.query.get("rev"), given.body);
       case `GET ${ROOT}/cluster/apps`:
@@ -56,6 +56,14 @@ export class NvueService {
         return ok(this.#app());
       case `POST ${APP}`:
         return this.#start(given.body);
+      case `GET ${REVISIONS}`:
+        return ok(
+          Object.fromEntries(
+            Object.entries(this.#switch.revisions).map(([name, { state }]) => [name, { state, transition: {} }]),
+          ),
+        );
+      case `DELETE ${REVISIONS}/*`:
+        return this.#switch.removeRevision(revision ?? "") ? ok({}) : notFound(revision ?? "");
       case `POST ${REVISIONS}`:
         return ok({ [this.#switch.openRevision()]: { state: "pending", transition: {} } });
       case `GET ${REVISIONS}/*`:
@@ -79,6 +87,13 @@ export class NvueService {
     return { status: 201, body: this.#actions, headers: { Location: `${ROOT}/action/${this.#actions}` } };
   }
 
+  /** As it is, or as it would be with a set of changes. */
+  #cluster(revision: string | null): Answer {
+    if (revision === null) return ok({ state: this.#switch.cluster });
+    const changes = this.#switch.revisions[revision];
+    return changes === undefined ? notFound(revision) : ok({ state: changes.cluster ?? this.#switch.cluster });
+  }
+
   #changeCluster(revision: string | null, body: unknown): Answer {
     const read = clusterSchema.safeParse(body);
     if (!read.success) return refuse(422, "Unprocessable", "The state must be enabled or disabled.");
@@ -93,7 +108,7 @@ export class NvueService {
   }
 
   #revision(name: string): Answer {
-    const revision = this.#switch.revision(name);
+    const revision = this.#switch.revisions[name];
     return revision === undefined ? notFound(name) : ok({ state: revision.state, transition: { progress: "" } });
   }
 }

@@ -69,8 +69,11 @@ async function enableCluster(id: string): Promise<void> {
   await nvue(id, "PATCH", `/nvue_v1/cluster?rev=${encoded}`, { state: "enabled" });
   expect((await truthOf(id)).fabric.cluster).toBe("disabled");
   const apply = { state: "apply", "auto-prompt": { ays: "ays_yes" } };
-  expect((await nvue(id, "PATCH", `/nvue_v1/revision/${encoded}`, apply))?.body).toMatchObject({ state: "applied" });
-  expect((await nvue(id, "GET", `/nvue_v1/revision/${encoded}`))?.body).toMatchObject({ state: "applied" });
+  expect((await nvue(id, "PATCH", `/nvue_v1/revision/${encoded}`, apply))?.body.state).toMatch(/^appl/);
+  await until("the changes are applied", async () => {
+    const body = (await nvue(id, "GET", `/nvue_v1/revision/${encoded}`))?.body;
+    return body?.state === "applied";
+  });
 }
 
 async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {

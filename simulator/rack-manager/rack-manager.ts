@@ -212,11 +212,7 @@ export class RackManager {
     const tray = this.#racks.switchAt(controllerOf(node));
     if (tray === undefined) return { status: failure, message: "the node is no switch" };
     if (!tray.isUp) return { status: failure, message: "the switch's own system does not answer" };
-    if (tray.cluster !== "enabled") {
-      const revision = tray.openRevision();
-      tray.changeCluster(revision, "enabled");
-      tray.applyRevision(revision);
-    }
+    if (tray.cluster !== "enabled") tray.enableCluster();
     tray.startController();
     return { status: success, topology_used: topology, fabric_state_enabled: true, grpc_enabled: true };
   }

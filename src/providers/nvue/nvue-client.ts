@@ -23,6 +23,7 @@ export interface NvueClient {
   get(target: FabricTarget, path: string, call: CallContext): Promise<Fetched>;
   post(target: FabricTarget, path: string, body: unknown, call: CallContext): Promise<Fetched>;
   patch(target: FabricTarget, path: string, body: unknown, call: CallContext): Promise<Fetched>;
+  delete(target: FabricTarget, path: string, call: CallContext): Promise<Fetched>;
   close(): void;
 }
 
@@ -55,7 +56,7 @@ export function createNvueClient({ gateway, caCertificates, mayReach }: NvueOpti
 
   async function send(
     target: FabricTarget,
-    { method, path, body }: { method: "GET" | "POST" | "PATCH"; path: string; body?: unknown },
+    { method, path, body }: { method: "GET" | "POST" | "PATCH" | "DELETE"; path: string; body?: unknown },
     call: CallContext,
   ): Promise<Fetched> {
     const operation = method === "GET" ? "nvue.read" : "nvue.command";
@@ -72,6 +73,7 @@ export function createNvueClient({ gateway, caCertificates, mayReach }: NvueOpti
     get: (target, path, call) => send(target, { method: "GET", path }, call),
     post: (target, path, body, call) => send(target, { method: "POST", path, body }, call),
     patch: (target, path, body, call) => send(target, { method: "PATCH", path, body }, call),
+    delete: (target, path, call) => send(target, { method: "DELETE", path }, call),
     close: () => http.close(),
   };
 }

@@ -4,6 +4,7 @@ import { statusOf } from "./nvue-fabric.ts";
 
 test.each([
   [{ status: "ok", "addition-info": "CONTROL_PLANE_STATE_CONFIGURED" }, true],
+  [{ status: "ok", "additional-information": "CONTROL_PLANE_STATE_CONFIGURED" }, true],
   [{ status: "ok", "addition-info": "CONTROL_PLANE_STATE_UNCONFIGURED" }, false],
   [{ status: "not ok", reason: "GFM: UNINITIALIZED", "addition-info": "CONTROL_PLANE_STATE_CONFIGURED" }, false],
   [{ status: "constructor", "addition-info": "CONTROL_PLANE_STATE_CONFIGURED" }, false],

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
 import type { Rack } from "../../lifecycles/rack/rack.ts";
 import { releasesDevices } from "../../lifecycles/rack/release.ts";
+import { fabricEnded } from "../steps/rack/configure-fabric.ts";
 import { describeLeft, describeSkipped } from "../workflows/rack/outcome-of-rack.ts";
 import { RACK_MAINTENANCE } from "../workflows/rack/rack-maintenance.ts";
 import { progressOf } from "../workflows/rack/rack-progress.ts";
@@ -49,7 +50,12 @@ function maintenanceEnded(run: RunOn<Rack>, end: RunEnd): readonly Effect[] {
     phase === "SUCCEEDED" ? [progressed(run.target.id, { activity: "completed", phase: "completed" })] : [];
   const facts = factsOf(run);
   const moved = { ...outcomeOf(run, end), ...(facts && { facts }) };
-  const released = releasesDevices(run.target.thing);
+  const switches = run.target.thing.facts.workSet?.switches ?? [];
+  // A switch without the fabric is in error; those that only waited for their rack are released.
+  const released = [
+    ...run.facts.steps.flatMap((visit) => fabricEnded(visit, switches)),
+    ...releasesDevices(run.target.thing),
+  ];
   return [...completed, move(rackLifecycle, run.target.id, MAINTENANCE_ENDS[phase], moved), ...released];
 }
 

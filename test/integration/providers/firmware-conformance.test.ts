@@ -178,11 +178,21 @@ describe("nvue", () => {
     );
     const [primary, ...others] = targets;
     if (primary === undefined) throw new Error("the rack has no switches");
-    const starts = async () => {
-      const path = `/devices/${rows[0]?.metadata.name}`;
-      return (await site.control<{ readonly effects: { readonly fabric_starts: number } }>("GET", path)).effects
-        .fabric_starts;
+    const path = `/devices/${rows[0]?.metadata.name}`;
+    const effects = async () =>
+      (
+        await site.control<{ readonly effects: Readonly<Record<"fabric_starts" | "revisions_opened", number>> }>(
+          "GET",
+          path,
+        )
+      ).effects;
+    const { speed } = await site.control<{ speed: number }>("GET", "/speed");
+    return {
+      fabric,
+      switches: [primary, ...others],
+      starts: async () => (await effects()).fabric_starts,
+      changesOpened: async () => (await effects()).revisions_opened,
+      setPace: (pace) => site.control("PUT", "/speed", { speed: pace === "slow" ? 0.01 : speed }),
     };
-    return { fabric, switches: [primary, ...others], starts };
   });
 });

@@ -366,6 +366,18 @@ describe("activate_firmware", () => {
     await expect(visit.probe()).rejects.toMatchObject({ code: "firmware_not_applied", facts });
   });
 
+  test("a device that does not tell when it started is restarted once its time is over, where the order may not have left", async () => {
+    const visit = await staged("host_reset");
+    visit.evidence = { ...visit.evidence, started: null };
+    visit.actingAt = new Date(Date.now() + ahead); // its process died before it sent the order
+    expect(await visit.probe()).toMatchObject({ state: "in_progress" });
+    ahead += seconds(61);
+    expect(await visit.probe()).toMatchObject({ state: "not_done" });
+    await visit.act();
+    expect(await visit.probe()).toMatchObject({ state: "done" });
+    expect(front.hostResets).toBe(1);
+  });
+
   test("a restart that was sent and lost its answer is not sent again", async () => {
     const visit = await (await staged("host_reset")).act({ dies: true });
     expect(await visit.probe()).toMatchObject({ state: "done" });

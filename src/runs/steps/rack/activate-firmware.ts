@@ -25,6 +25,8 @@ type Evidence = KnownBmc & {
 };
 
 type Receipt = {
+  /** The device answered the order. Absent: the order may not have left. */
+  readonly accepted?: boolean;
   /** A power cycle has two halves: the device was read off. */
   readonly was_off?: boolean;
   /** When it was first seen to have restarted. */
@@ -77,7 +79,7 @@ export const activateFirmware = defineStepOn<OnDevice>()({
     if (payload.activation === "host_reset") await can.reset?.resetPower(target, "forced", call);
     if (payload.activation === "power_cycle") await can.power?.setPower(target, "off", call);
     log(`[firmware] the device accepted a ${payload.activation.replace("_", " ")}\n`);
-    return { receipt: {} };
+    return { receipt: { accepted: true } };
   },
 
   async probe(context): Promise<ProbeReport> {
@@ -197,6 +199,9 @@ async function judgeMissing(context: Acting, target: BmcTarget, missing: readonl
   if (canTell && !hasRestarted) return { state: "in_progress", message: `${message}; it has not restarted yet` };
   const restartedAt = receipt?.restarted_at ?? clock.now().toISOString();
   if (clock.now().getTime() - Date.parse(restartedAt) > payload.settle_seconds * 1_000) {
+    // The process died around its order, and the device does not tell whether it restarted: by now it would have, and show the version.
+    if (!canTell && receipt?.accepted !== true)
+      return { state: "not_done", message, receipt: { restarted_at: restartedAt } };
     throw new StepFailure("firmware_not_applied", `the device has restarted, and shows ${describe(missing)}`, {
       facts,
     });

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { DeviceFailure } from "../../../capabilities/device-failure.ts";
 import type { Fabric, FabricStatus } from "../../../capabilities/rack/fabric.ts";
 import { StepFailure } from "../../../kernel/errors.ts";
-import { configureFabric } from "./configure-fabric.ts";
+import type { ProbeReport } from "../../model/step.ts";
+import { configureFabric, fabricEnded } from "./configure-fabric.ts";
 
 const RUNNING: FabricStatus = {
   state: "ok",
@@ -28,7 +29,11 @@ function contextOf({ indexes, statuses = [], explicit = true, without, started =
   const fabric: Fabric = {
     async configure({ address }) {
       configured.push(address);
-      return { job: null, isStarted: started.shift() ?? true };
+      return { job: "changes-1", isStarted: started.shift() ?? true };
+    },
+    listJobs: async () => {
+      if (statuses[0] === "silent") throw new DeviceFailure("unreachable", "switch_os", "no answer");
+      return ["older"];
     },
     async readStatus({ address }) {
       const status = statuses[ids.indexOf(address)] ?? RUNNING;
@@ -55,7 +60,7 @@ function contextOf({ indexes, statuses = [], explicit = true, without, started =
 
 test("the primary is the switch with the lowest tray index", async () => {
   const { context } = contextOf({ indexes: [4, 1, 3] });
-  expect(await configureFabric.before(context)).toEqual({ primary: "sw-1" });
+  expect(await configureFabric.before(context)).toEqual({ primary: "sw-1", jobs: ["older"] });
 });
 
 test.each([
@@ -109,7 +114,7 @@ test("the controller is started once; then the fabric is only awaited, and what 
   const enabled = (await configureFabric.act(begun))?.receipt ?? null;
   expect(await configureFabric.probe({ ...begun, receipt: enabled })).toMatchObject({ state: "halfway" });
   const receipt = (await configureFabric.carryOn?.({ ...begun, receipt: enabled }))?.receipt ?? null;
-  expect(receipt).toEqual({ started: true });
+  expect(receipt).toEqual({ started: true, job: "changes-1" });
   expect(configured).toEqual(["sw-0", "sw-0"]);
   expect(await configureFabric.probe({ ...begun, receipt })).toMatchObject({
     state: "in_progress",
@@ -117,6 +122,38 @@ test("the controller is started once; then the fabric is only awaited, and what 
       "not configured: switch sw-0 (not ok, CONTROL_PLANE_STATE_UNCONFIGURED), switch sw-1 (not ok, CONTROL_PLANE_STATE_UNCONFIGURED)",
     cause: { code: "fabric_not_configured" },
   });
+});
+
+test("a primary whose operating system starts is no reason to fail before anything was begun", async () => {
+  const { context } = contextOf({ indexes: [0], statuses: ["silent"] });
+  expect(await configureFabric.before(context)).toEqual({ primary: "sw-0", jobs: null });
+});
+
+test("switches wait for the fabric from the first call on, also those in error; those without it at the end have failed", async () => {
+  const evidence = { primary: "sw-0", jobs: [] };
+  const { context } = contextOf({ indexes: [0, 1], statuses: [RUNNING, WAITING] }, evidence);
+  const begun = { ...context, actingAt: new Date(0), receipt: null };
+  const acted = await configureFabric.act(begun);
+  const waits = { cause: "rack_requested", ifPossible: true, data: { step: "waiting_for_nmxc_configure" } };
+  expect(acted?.effects).toMatchObject([
+    { id: "sw-0", ...waits },
+    { id: "sw-1", ...waits },
+  ]);
+  const again = await configureFabric.carryOn?.({ ...begun, receipt: acted?.receipt ?? null });
+  expect(again?.effects).toEqual([]);
+  const { receipt = null } = (await configureFabric.probe({
+    ...begun,
+    receipt: acted?.receipt ?? null,
+  })) as ProbeReport;
+  const visit = { kind: "configure_fabric", state: "FAILED", receipt, message: "late" } as const;
+  expect(fabricEnded(visit, ["sw-0", "sw-1"])).toMatchObject([
+    { id: "sw-0", cause: "fabric_configured", ifPossible: true },
+    { id: "sw-1", cause: "fabric_failed", message: "the fabric is not configured: not ok, GFM: UNINITIALIZED" },
+  ]);
+  expect(fabricEnded({ ...visit, receipt: null }, ["sw-0"])).toMatchObject([
+    { id: "sw-0", cause: "fabric_failed", message: "the fabric is not configured: late" },
+  ]);
+  expect(fabricEnded({ ...visit, state: "SUCCEEDED" }, ["sw-0"])).toEqual([]);
 });
 
 test("after a crash before the receipt the primary is asked again, and what was announced here and not begun is begun", async () => {

@@ -6,6 +6,7 @@ import { namedList } from "../../../kernel/named-list.ts";
 import { minutes } from "../../../kernel/time/duration.ts";
 import type { Rack } from "../../../lifecycles/rack/rack.ts";
 import { switchLifecycle } from "../../../lifecycles/switch/lifecycle.ts";
+import type { StepStatus } from "../../model/run.ts";
 import {
   type Acted,
   type ActingContext,
@@ -37,10 +38,16 @@ type Evidence = {
   readonly primary: string | null;
   /** Why nothing is done. */
   readonly skipped?: string;
+  /** What the primary listed before anything was begun. Null: it did not answer. Absent in what an earlier version noted. */
+  readonly jobs?: readonly string[] | null;
 };
 type Receipt = {
   /** The primary has started the controller: from then on the fabric is only awaited. */
   readonly started: boolean;
+  /** What the primary calls what the last call began. */
+  readonly job?: string | null;
+  /** Switches that do not report the fabric yet, each with what it shows. */
+  readonly waiting?: Readonly<Record<string, string>>;
 };
 type Acting = ActingContext<ConfigureFabricPayload, Evidence, "fabric", never, Receipt, OnRack>;
 
@@ -67,7 +74,8 @@ export const configureFabric = defineStepOn<OnRack>()({
       if (payload.explicit) throw impossible;
       return { primary: null, skipped: impossible.message };
     }
-    return { primary: primaryOf(target, payload.switches) };
+    const primary = primaryOf(target, payload.switches);
+    return { primary, jobs: await listJobs(context, primary) };
   },
 
   act: (context) => configure({ ...context, receipt: null }),
@@ -92,12 +100,25 @@ export const configureFabric = defineStepOn<OnRack>()({
       facts: { at: "switch_os", ...(first && { name: first.id, shown: first.shown }) },
     } as const;
     const message = describeUnready(unready);
-    return { state: stateOf(context), message, cause };
+    // Where the time is over, the switches of this list are those that failed.
+    const waiting = Object.fromEntries(unready.map(({ id, shown }) => [id, shown]));
+    const kept = context.receipt?.started ? { receipt: { ...context.receipt, waiting } } : {};
+    return { state: stateOf(context), message, cause, ...kept };
   },
 
   carryOn: (context: Acting) => configure(context),
   residue: () => "the fabric may be configured in part",
 });
+
+/** Its operating system may be starting, after its firmware was written: that is no reason to fail before anything was begun. */
+async function listJobs({ can, call, fabricTarget }: Reading, primary: string): Promise<readonly string[] | null> {
+  try {
+    return await can.fabric.listJobs(await fabricTarget(primary), call);
+  } catch (error) {
+    if (error instanceof DeviceFailure && error.disposition === "retry") return null;
+    throw error;
+  }
+}
 
 /** Once the controller is started, the switches need only time: a further start could begin everything again. */
 function stateOf({ receipt, hasNotBegun, actingAt = null }: Acting): ProbeReport["state"] {
@@ -106,12 +127,42 @@ function stateOf({ receipt, hasNotBegun, actingAt = null }: Acting): ProbeReport
 }
 
 async function configure(context: Acting): Promise<Acted<Receipt> | undefined> {
-  const { can, call, evidence, payload, fabricTarget, log } = context;
+  const { can, call, evidence, payload, fabricTarget, log, receipt, target, runId } = context;
   if (evidence.primary === null) return undefined;
   const primary = await fabricTarget(evidence.primary);
-  const { job, isStarted } = await can.fabric.configure(primary, payload.topology ?? "", call);
-  if (job !== null) log(`[fabric] switch ${evidence.primary} configures the fabric as job ${job}\n`);
-  return { receipt: { started: isStarted } };
+  const known = { job: receipt?.job ?? null, jobsBefore: evidence.jobs ?? null };
+  const { job, isStarted } = await can.fabric.configure(primary, { topology: payload.topology ?? "", ...known }, call);
+  if (job !== null && job !== known.job)
+    log(`[fabric] switch ${evidence.primary} configures the fabric as job ${job}\n`);
+  return {
+    receipt: { ...receipt, started: isStarted, job: job ?? known.job },
+    effects: receipt === null ? payload.switches.map((id) => awaitsFabric(id, target.id, runId)) : [],
+  };
+}
+
+/** Also a switch that is in error waits for the fabric, and is led out of error by it. One that its rack has flashed waits already. */
+const awaitsFabric = (id: string, rack: string, run: string): Effect =>
+  move(switchLifecycle, id, "rack_requested", {
+    data: { rack, run, awaitsFabric: true, step: "waiting_for_nmxc_configure" },
+    ifPossible: true,
+  });
+
+/** Of a run that has failed over the fabric: which switches have it, and which do not, as the last probe saw them. */
+export function fabricEnded(
+  { kind, state, receipt, message }: Pick<StepStatus, "kind" | "state" | "receipt" | "message">,
+  switches: readonly string[],
+): readonly Effect[] {
+  if (kind !== configureFabric.kind || state !== "FAILED") return [];
+  const { waiting } = (receipt ?? {}) as Partial<Receipt>;
+  const failed = (id: string, why: string) =>
+    move(switchLifecycle, id, "fabric_failed", { message: `the fabric is not configured: ${why}`, ifPossible: true });
+  return switches.map((id) => {
+    // The controller was never started: none of them has it.
+    if (waiting === undefined) return failed(id, message);
+    const shown = Object.hasOwn(waiting, id) ? waiting[id] : undefined;
+    if (shown !== undefined) return failed(id, shown);
+    return move(switchLifecycle, id, "fabric_configured", { ifPossible: true });
+  });
 }
 
 /** Whether every switch of the rack reports the fabric. Changes nothing. */

@@ -136,16 +136,18 @@ async function configure(context: Acting): Promise<Acted<Receipt> | undefined> {
     log(`[fabric] switch ${evidence.primary} configures the fabric as job ${job}\n`);
   return {
     receipt: { ...receipt, started: isStarted, job: job ?? known.job },
-    effects: receipt === null ? payload.switches.map((id) => awaitsFabric(id, target.id, runId)) : [],
+    effects: receipt === null ? leadOutOfError(target, payload.switches, runId) : [],
   };
 }
 
-/** Also a switch that is in error waits for the fabric, and is led out of error by it. One that its rack has flashed waits already. */
-const awaitsFabric = (id: string, rack: string, run: string): Effect =>
-  move(switchLifecycle, id, "rack_requested", {
-    data: { rack, run, awaitsFabric: true, step: "waiting_for_nmxc_configure" },
-    ifPossible: true,
-  });
+/** A switch in error waits for the fabric, which leads it out. One whose firmware the rack has written waits already. */
+const leadOutOfError = ({ id: rack, switches }: Rack, ids: readonly string[], run: string): readonly Effect[] =>
+  switches
+    .filter(({ id, state }) => state === "error" && ids.includes(id))
+    .map(({ id }) => {
+      const data = { rack, run, awaitsFabric: true, step: "waiting_for_nmxc_configure" };
+      return move(switchLifecycle, id, "rack_requested", { data, ifPossible: true });
+    });
 
 /** Of a run that has failed over the fabric: which switches have it, and which do not, as the last probe saw them. */
 export function fabricEnded(

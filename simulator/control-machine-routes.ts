@@ -6,6 +6,7 @@ import {
   noContent,
   noDevice,
   ok,
+  partOf,
   type Reply,
   type Route,
   refused,
@@ -17,6 +18,7 @@ import { CLUSTER_ROUTES } from "./kubernetes/control-routes.ts";
 import { SYSTEM } from "./redfish/system-resources.ts";
 import { BASTION_ADDRESS, JUMP_USERNAME, SSH_USERNAME } from "./site/fields.ts";
 import { mediumNamed, mediumOf } from "./site/images.ts";
+import { mediumContent } from "./site/medium.ts";
 
 const netbootSchema = z.strictObject({
   image: z.string().min(1).max(128),
@@ -109,10 +111,10 @@ function describeImages({ site }: ControlOptions, host: string) {
 }
 
 /** For controllers that download what is inserted. */
-function serveMedium({ options, id }: ControlCall): Reply {
+function serveMedium({ options, id, range }: ControlCall): Reply {
   const image = mediumNamed(id, options.site.images);
   if (image === undefined) return refused(404, `there is no medium ${id}; GET /images lists them`);
-  return { status: 200, content: Buffer.from(`The installation medium of ${image.ref}, for simulated machines.\n`) };
+  return partOf(mediumContent(image.ref), range);
 }
 
 function crash({ options, id }: ControlCall): Reply {

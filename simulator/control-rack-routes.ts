@@ -1,4 +1,4 @@
-import { type ControlCall, type ControlOptions, ok, type Reply, type Route, refused } from "./control-route.ts";
+import { type ControlCall, type ControlOptions, ok, partOf, type Reply, type Route, refused } from "./control-route.ts";
 import { BASTION_ADDRESS, JUMP_USERNAME, SSH_USERNAME } from "./site/fields.ts";
 import { firmwareRecords, imageNamed } from "./site/firmware.ts";
 import { expectedRack, expectedSwitch, profilesOf, siteFileOf } from "./site/site-file.ts";
@@ -45,9 +45,5 @@ const siteFile = ({ site, keys, endpoints: { redfishPort, sshPort } }: ControlOp
 function image({ id, range }: ControlCall): Reply {
   const content = imageNamed(id);
   if (content === undefined) return refused(404, `there is no image ${id}; GET /firmware/catalogue lists them`);
-  const from = /^bytes=(\d{1,12})-$/.exec(range ?? "")?.[1];
-  if (from === undefined) return { status: 200, content };
-  if (Number(from) >= content.length) return { status: 416, headers: { "Content-Range": `bytes */${content.length}` } };
-  const headers = { "Content-Range": `bytes ${from}-${content.length - 1}/${content.length}` };
-  return { status: 206, content: content.subarray(Number(from)), headers };
+  return partOf(content, range);
 }

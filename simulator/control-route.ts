@@ -72,3 +72,14 @@ export const refused = (status: number, message: string, field?: string): Reply 
   body: { error: field === undefined ? { message } : { field, message } },
 });
 export const noDevice = (id: string): Reply => refused(404, `there is no device ${id}; GET /devices lists them`);
+
+/** A file, or the range of it that was asked for. */
+export function partOf(content: Buffer, range: string | undefined): Reply {
+  const [, from, to = ""] = /^bytes=(\d{1,12})-(\d{0,12})$/.exec(range ?? "") ?? [];
+  if (from === undefined) return { status: 200, content };
+  const { length } = content;
+  if (Number(from) >= length) return { status: 416, headers: { "Content-Range": `bytes */${length}` } };
+  const last = to === "" ? length - 1 : Math.min(Number(to), length - 1);
+  const headers = { "Content-Range": `bytes ${from}-${last}/${length}` };
+  return { status: 206, content: content.subarray(Number(from), last + 1), headers };
+}

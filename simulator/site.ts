@@ -115,7 +115,7 @@ export function buildSite(description: unknown, seeded: SeededValues, root = "si
   const given = parseInput(siteSchema, description, root);
   const racks: readonly RackEntry[] =
     typeof given.racks === "number" ? Array.from({ length: given.racks }, () => ({})) : given.racks;
-  const images = (given.images ?? DEFAULT_IMAGE_REFS.map((ref) => ({ ref }))).map((entry) => imageOf(entry, seeded));
+  const images = (given.images ?? DEFAULT_IMAGE_REFS.map((ref) => ({ ref }))).map(imageOf);
   const [firstImage] = images;
   const pxeImage = given.pxe === undefined ? firstImage : images.find(({ ref }) => ref === given.pxe?.image);
   if (firstImage === undefined || pxeImage === undefined)

@@ -12,7 +12,7 @@ counterparts=(
   "has_ironic|python3-ironic python3-sushy|OpenStack's Ironic as provider of machines"
   "has_dnsmasq|dnsmasq-base|configurations for a DHCP server that we did not write"
   "has_busybox|busybox-static cpio|the environment that installs images and erases disks"
-  "has_installer_tools|genisoimage isolinux syslinux syslinux-common mtools dosfstools dropbear-bin|an installer that is not ours"
+  "has_installer_tools|genisoimage xorriso isolinux syslinux syslinux-common mtools dosfstools dropbear-bin|an installer that is not ours"
   "has_virtual_machines|qemu-system-x86 ipxe-qemu ipxe ovmf iproute2|machines that boot from the network"
 )
 has_openssl() { command -v openssl; }
@@ -26,7 +26,7 @@ has_virtual_machines() {
     test -e /usr/lib/ipxe/snponly.efi && test -e /usr/share/OVMF/OVMF_CODE_4M.fd
 }
 has_installer_tools() {
-  command -v genisoimage && command -v syslinux && command -v mcopy && test -x /usr/sbin/mkfs.vfat && test -x /usr/sbin/dropbear &&
+  command -v genisoimage && command -v xorriso && command -v syslinux && command -v mcopy && test -x /usr/sbin/mkfs.vfat && test -x /usr/sbin/dropbear &&
     test -e /usr/lib/ISOLINUX/isolinux.bin && test -e /usr/lib/syslinux/modules/bios/ldlinux.c32
 }
 has_ansible() { command -v ansible-playbook; }

@@ -200,9 +200,9 @@ function installerFor(
   const order = url === null ? undefined : orderFromUrl(url, images);
   if (order === undefined) return undefined;
   if (target === "UefiHttp") return { order, source: "uefi_http", code: "boot_from_http" };
-  // An installer reads a second medium. That it sees the address of its own is the courtesy of few.
+  // An installer reads a second medium, and its own. That it sees the address of its own is the courtesy of few.
   const seen = has("medium_url_hidden") ? { ...order, cloudInit: null, token: null } : order;
-  const told = { ...seen, token: secondMedium?.token ?? seen.token };
+  const told = { ...seen, token: secondMedium?.token ?? media?.token ?? seen.token };
   return { order: told, source: "virtual_media", code: "boot_from_media" };
 }
 

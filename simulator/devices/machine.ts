@@ -429,7 +429,7 @@ export class Machine implements ManagedDevice {
     this.#surroundings.save(this.spec.id, state);
     const hasMoved = state.network !== this.#state.network;
     this.#state = state;
-    const isSeeded = (state.secondMedium?.phoneHome ?? null) !== null;
+    const isSeeded = (state.secondMedium?.phoneHome ?? state.media?.phoneHome ?? null) !== null;
     if (isSeeded || state.life.is === "post" || state.life.is === "network_boot")
       this.#surroundings.boots?.(this.spec.id);
     if (hasMoved) this.#surroundings.moved?.(this.spec.id);

@@ -2,7 +2,8 @@ import { parse } from "yaml";
 import { z } from "zod";
 
 const SECTOR = 2_048;
-const JOLIET = 17 * SECTOR;
+/** Of the descriptors, one a sector. */
+const DESCRIPTORS = { first: 16, last: 31 } as const;
 const STAMP = "/etc/millwright-image";
 
 const userData = z.object({
@@ -32,17 +33,33 @@ export function readSeed(volume: Buffer): ReadSeed {
   return { token, phoneHome: read.data.phone_home?.url ?? null };
 }
 
+/** Where the descriptor with the long names is. */
+function findJoliet(volume: Buffer): number | undefined {
+  for (let sector = DESCRIPTORS.first; sector <= DESCRIPTORS.last; sector += 1) {
+    const at = sector * SECTOR;
+    if (at + SECTOR > volume.length || volume.toString("latin1", at + 1, at + 6) !== "CD001") return undefined;
+    if (volume[at] === 2) return at;
+  }
+  return undefined;
+}
+
 function readJolietFile(volume: Buffer, wanted: string): string | undefined {
-  if (volume.length < JOLIET + SECTOR || volume.toString("latin1", JOLIET + 1, JOLIET + 6) !== "CD001")
-    return undefined;
-  const root = volume.readUInt32LE(JOLIET + 158) * SECTOR;
-  for (let at = root; at < Math.min(root + SECTOR, volume.length - 33); at += volume[at] ?? 0) {
+  const joliet = findJoliet(volume);
+  if (joliet === undefined) return undefined;
+  const root = volume.readUInt32LE(joliet + 158) * SECTOR;
+  const end = Math.min(root + volume.readUInt32LE(joliet + 166), volume.length - 33);
+  for (let at = root; at < end; ) {
     const length = volume[at] ?? 0;
-    if (length === 0) return undefined;
+    if (length === 0) {
+      at = (Math.floor(at / SECTOR) + 1) * SECTOR;
+      continue;
+    }
     const name = Buffer.from(volume.subarray(at + 33, at + 33 + ((volume[at + 32] ?? 0) & ~1)));
-    if (name.swap16().toString("utf16le") !== wanted) continue;
-    const start = volume.readUInt32LE(at + 2) * SECTOR;
-    return volume.toString("utf8", start, start + volume.readUInt32LE(at + 10));
+    if (name.swap16().toString("utf16le") === wanted) {
+      const start = volume.readUInt32LE(at + 2) * SECTOR;
+      return volume.toString("utf8", start, start + volume.readUInt32LE(at + 10));
+    }
+    at += length;
   }
   return undefined;
 }

@@ -38,7 +38,7 @@ export class InstallerCalls {
     for (const [id, called] of this.#watched) {
       const machine = this.#machines.get(id);
       const state = machine?.state;
-      const url = state?.secondMedium?.phoneHome ?? null;
+      const url = state?.secondMedium?.phoneHome ?? state?.media?.phoneHome ?? null;
       if (machine === undefined || state === undefined || url === null) {
         this.#watched.delete(id);
         continue;

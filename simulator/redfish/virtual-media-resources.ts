@@ -36,18 +36,26 @@ export function virtualMediaResources(): [string, Resource<Machine>][] {
       VIRTUAL_MEDIA,
       {
         GET: ({ path, device }) => {
-          const shown = drives.filter((drive) => drive !== "secondMedium" || !device.has("one_virtual_drive"));
+          const shown = drives.filter((drive) => hasDrive(device, drive));
           return ok(collection(path, "VirtualMediaCollection", "Virtual media", shown.map(pathOf)));
         },
       },
     ],
     ...drives.flatMap((drive): [string, Resource<Machine>][] => [
-      [pathOf(drive), { GET: (call) => ok(mediaBody(call, drive)) }],
-      [insertOf(drive), { POST: (call) => insertMedia(call, drive) }],
-      [ejectOf(drive), { POST: (call) => ejectMedia(call, drive) }],
+      [pathOf(drive), { GET: ifThere(drive, (call) => ok(mediaBody(call, drive))) }],
+      [insertOf(drive), { POST: ifThere(drive, (call) => insertMedia(call, drive)) }],
+      [ejectOf(drive), { POST: ifThere(drive, (call) => ejectMedia(call, drive)) }],
     ]),
   ];
 }
+
+const hasDrive = (device: Machine, drive: VirtualDrive): boolean =>
+  drive !== "secondMedium" || !device.has("one_virtual_drive");
+
+const ifThere =
+  (drive: VirtualDrive, answer: (call: Call) => Answer) =>
+  (call: Call): Answer =>
+    hasDrive(call.device, drive) ? answer(call) : refuse("ResourceMissingAtURI", call.path);
 
 function mediaBody({ device }: Call, drive: VirtualDrive) {
   const media = device.state[drive] ?? null;
@@ -76,7 +84,7 @@ function mediaBody({ device }: Call, drive: VirtualDrive) {
 
 /**
  * What is inserted stays until it is ejected, as with most controllers: another image is refused, the same one is fine. What installers
- * read beside their own medium must be fetched to be known; the first medium is fetched only by controllers that do.
+ * read on their media must be fetched to be known. A controller that streams its medium takes one that cannot be fetched, too.
  */
 function insertMedia({ device, body, fetched }: Call, drive: VirtualDrive): Answer {
   const read = readBodyOf(insertSchema, body, "VirtualMedia.InsertMedia");
@@ -85,11 +93,12 @@ function insertMedia({ device, body, fetched }: Call, drive: VirtualDrive): Answ
   const media = device.state[drive] ?? null;
   if (media !== null && media.image !== Image) return refuse("ResourceInUse", "Eject what is inserted first.");
   if (media !== null) return noContent;
-  const isFetched = drive === "secondMedium" || device.has("media_downloaded");
-  if (isFetched && fetched === undefined) return { ...noContent, fetchFirst: Image };
-  if (fetched !== undefined && "why" in fetched)
+  const isDownloaded = drive === "secondMedium" || device.has("media_downloaded");
+  const isRead = isDownloaded || device.has("one_virtual_drive") || device.has("medium_url_hidden");
+  if (isRead && fetched === undefined) return { ...noContent, fetchFirst: Image };
+  if (isDownloaded && fetched !== undefined && "why" in fetched)
     return refuse("GeneralError", `The medium ${Image} could not be downloaded: ${fetched.why}`);
-  const seed = drive === "secondMedium" && fetched !== undefined ? readSeed(fetched.content) : {};
+  const seed = fetched !== undefined && "content" in fetched ? readSeed(fetched.content) : {};
   device.insertMedia({ image: Image, userName: UserName, writeProtected: WriteProtected, ...seed }, drive);
   return noContent;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { SeededValues } from "../seeded-values.ts";
 import { word } from "./fields.ts";
+import { mediumDigest } from "./medium.ts";
 
 /** An installer that machines can boot from virtual media, from the network or by HTTP. */
 export interface ImageSpec {
@@ -26,9 +26,9 @@ export const imageSchema = z.strictObject({
 export const DEFAULT_IMAGE_REFS = ["ubuntu:22.04-k8s", "ubuntu-22.04"] as const;
 export const DEFAULT_PXE_PROFILE = "pxe-ubuntu-22.04";
 
-export const imageOf = (entry: z.infer<typeof imageSchema>, seeded: SeededValues): ImageSpec => ({
+export const imageOf = (entry: z.infer<typeof imageSchema>): ImageSpec => ({
   ref: entry.ref,
-  digest: entry.digest ?? `sha256:${seeded.hex(`image/${entry.ref}`, 64)}`,
+  digest: entry.digest ?? mediumDigest(entry.ref),
   url: entry.url ?? `http://images.invalid/${entry.ref.replaceAll(/[^A-Za-z0-9._-]+/g, "-")}.iso`,
   kubeletVersion: entry.kubelet_version ?? "v1.31.4",
 });

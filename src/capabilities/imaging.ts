@@ -15,6 +15,8 @@ export interface InstallOrder {
   readonly digest?: string;
   /** A second medium, from which the installer learns what to install. Absent: it is told by the address of the first. */
   readonly seed?: { readonly url: string };
+  /** What the installer is to know is in the image that lies at the location, which is a secret then. */
+  readonly hasSeedInside?: true;
   /** What the installed system is to show of itself, for images that are written as they are. */
   readonly stamp?: { readonly path: string; readonly text: string };
 }

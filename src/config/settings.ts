@@ -228,6 +228,11 @@ export const SETTINGS = {
   "install.files_dir": optional(kinds.path("directory"), {
     doc: "Directory with kernels, initrds and images, served below `/files/` to whoever asks. Unset: none are.",
   }),
+  "install.image_networks": setting(kinds.networks(), {
+    default: [],
+    dev: ["127.0.0.0/8"],
+    doc: "Networks that the server may read ISO images from, in order to serve them with a seed in them (`seed_on`). Empty: none.",
+  }),
   "install.default_group": optional(kinds.text(), {
     doc: "Id or name of the group of machines that boot from the network before anybody has put them on record.",
   }),

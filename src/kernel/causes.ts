@@ -9,13 +9,14 @@ export const PEERS = {
   cluster: "the API of a Kubernetes cluster",
   rack_manager: "the rack manager, a service that works on all devices of a rack",
   artifact_server: "the server that a firmware file is downloaded from",
+  image_server: "the server that an installation image is read from",
   switch_os: "the operating system of a switch (NVOS), over its REST API",
 } as const;
 export type Peer = keyof typeof PEERS;
 
 /** What may be known of a failure besides its cause. Never a secret: facts are stored, shown and sent. */
 export const FACTS = {
-  at: "who failed: bmc, ssh, jump_host, cluster, rack_manager, artifact_server or switch_os",
+  at: "who failed: bmc, ssh, jump_host, cluster, rack_manager, artifact_server, image_server or switch_os",
   address: "the host and port that were called",
   status: "the HTTP status or the IPMI completion code of the answer",
   since: "since when it has been so",
@@ -333,6 +334,12 @@ export const CAUSES = {
     helps: "Share firmware.directory between all replicas, or download the file again: rack-firmware download.",
     disposition: "retry",
     facts: ["name"],
+  },
+  image_unfit: {
+    doc: "No seed can be written into the image, or the image is another one than when the installation began.",
+    helps: "Read in the message what is wrong with it; mend the image or its digest, then retry.",
+    disposition: "fail",
+    facts: ["expected", "shown"],
   },
   artifact_wrong: {
     doc: "The firmware file is not the one that the catalogue describes: its size or digest differs.",

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import type { Config } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
@@ -69,6 +70,8 @@ export interface EngineWiring {
   readonly firmwareFiles?: FirmwareFiles;
   /** What stands in for real devices. Absent: they are reached over the network. */
   readonly hardware?: EngineHardware;
+  /** Absent: no image is served with a seed in it. */
+  readonly seededMedia?: SeededMedia;
   readonly things: readonly ThingParts[];
 }
 
@@ -124,7 +127,8 @@ function wireConditions(
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
-  const { db, secrets, log, metrics, replica, config, runbooks, mayReach, clock, firmwareFiles, things } = wiring;
+  const { db, secrets, log, metrics, replica, config, runbooks, mayReach, clock, firmwareFiles, seededMedia, things } =
+    wiring;
   const stores = storesOf(things);
   const observed = { clock, observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
@@ -141,7 +145,8 @@ export function startEngine(wiring: EngineWiring): Engine {
       ipmi: config.ipmi,
       ...fakeOf(config.fake, clock),
     });
-  const settings = { ...settingsOf(config), ...firmwareFiles, ...certificatesOf(config, log) };
+  const served = seededMedia && { seededMedia };
+  const settings = { ...settingsOf(config), ...firmwareFiles, ...served, ...certificatesOf(config, log) };
   const starting = wireRunParts({
     db,
     secrets,
@@ -150,6 +155,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     steps: serverSteps,
     runbooks,
     seedsAt: settings.seedsAt,
+    ...served,
   });
   const tools: HandlerWiring = {
     ...{ db, secrets, clock },

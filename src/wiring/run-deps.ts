@@ -1,3 +1,4 @@
+import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { AnyStep } from "../runs/model/step.ts";
 import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
@@ -8,7 +9,7 @@ import type { Database } from "../store/postgres/database.ts";
 import { wireClusterGate, wireClusterProbes } from "./cluster-gate.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
 import { wireReadPower } from "./read-power.ts";
-import { wireSeedDrives } from "./seed-drives.ts";
+import { wireSeedDrives, wireUnfitImages } from "./seed-drives.ts";
 import { wireStepTargets } from "./step-targets.ts";
 
 /** What runs are started with, beside what all services have. */
@@ -23,6 +24,7 @@ export function wireRunParts({
   steps,
   runbooks,
   seedsAt,
+  seededMedia,
 }: {
   readonly db: Database;
   readonly secrets: SecretStore;
@@ -31,6 +33,7 @@ export function wireRunParts({
   readonly steps: ReadonlyMap<string, AnyStep>;
   readonly runbooks: Runbooks;
   readonly seedsAt: string | null;
+  readonly seededMedia?: SeededMedia;
 }): RunParts {
   const { clusterAccess, capabilitiesOf, takesSeeds } = hardware;
   const targetsOf = wireStepTargets({ db, secrets, runbooks });
@@ -40,5 +43,6 @@ export function wireRunParts({
     clusterProbes: clusterAccess ? wireClusterProbes({ ...probing, gate: wireClusterGate(clusterAccess) }) : null,
     readPower: wireReadPower({ hardware, targetsOf }),
     findNoSeedDrive: wireSeedDrives({ hardware, targetsOf }),
+    ...(seededMedia && { findUnfitImage: wireUnfitImages(seededMedia) }),
   };
 }

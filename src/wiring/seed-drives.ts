@@ -1,4 +1,5 @@
 import { DeviceFailure } from "../capabilities/device-failure.ts";
+import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { StepTargets } from "../runs/model/targets.ts";
@@ -6,6 +7,25 @@ import { withFakeEndpoints } from "./fake-machines.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
 
 const LONGEST_MS = 8_000;
+
+/** Reads an image's directories, before a run is started that needs a seed in it. */
+export const wireUnfitImages =
+  (media: SeededMedia) =>
+  async (location: string): Promise<string | undefined> => {
+    const signal = AbortSignal.timeout(LONGEST_MS);
+    try {
+      await media.examine(location, signal);
+      return undefined;
+    } catch (error) {
+      if (signal.aborted || (error instanceof DeviceFailure && isPassing(error))) return undefined;
+      if (error instanceof StepFailure) return error.message;
+      throw error;
+    }
+  };
+
+/** May be over when the step begins. */
+const isPassing = ({ code, family }: DeviceFailure): boolean =>
+  code !== "address_not_allowed" && (family === "silent" || family === "busy");
 
 /** Asks BMCs for a second virtual drive, before a run is started that needs one: a call that changes nothing. */
 export const wireSeedDrives =

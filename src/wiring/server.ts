@@ -23,6 +23,7 @@ import { readingFor } from "../kernel/time/clock.ts";
 import { seconds } from "../kernel/time/duration.ts";
 import { SharedClock } from "../kernel/time/shared-clock.ts";
 import { seedWriter } from "../providers/seeds/seed.ts";
+import { createSeededMedia } from "../providers/seeds/seeded-media.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
 import { findMissingFiles, sweepArtifacts } from "../services/rack-firmware/files.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
@@ -97,6 +98,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const replica = randomUUID();
     const firmwareFiles = wireFirmwareFiles(config, { db, signer: secrets, clock });
     const { artifacts } = firmwareFiles;
+    const seededMedia = createSeededMedia({ mayReach: createAddressFilter(config.install.imageNetworks) });
     const engine = startEngine({
       db,
       secrets,
@@ -108,6 +110,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
       clock,
       firmwareFiles,
+      seededMedia,
       things,
       ...(options.hardware && { hardware: options.hardware }),
     });
@@ -124,6 +127,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       canErase: bootRulesOf(config).eraser !== null,
       ...(clusterAccess && { clusterGate: wireClusterGate(clusterAccess) }),
       seedWriter,
+      seededMedia,
       artifacts,
       rackLimits: engine.rackLimits,
       clock,

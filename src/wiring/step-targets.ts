@@ -1,8 +1,10 @@
 import type { ClusterTarget } from "../capabilities/cluster-target.ts";
+import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import { createBatcher } from "../kernel/batcher.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
+import { seedWriter } from "../providers/seeds/seed.ts";
 import {
   bmcTargetOf,
   clusterNameOf,
@@ -12,7 +14,7 @@ import {
   type StepTargets,
   sshTargetOf,
 } from "../runs/model/targets.ts";
-import { SEED_MEDIUM, seedDirectory, seedKeyOf } from "../runs/seeds/seed-place.ts";
+import { SEED_MEDIUM, seedDirectory, seededImageName, seedKeyOf } from "../runs/seeds/seed-place.ts";
 import type { Runbook, Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { getKubeconfigs } from "../store/catalog/clusters.ts";
@@ -27,6 +29,8 @@ export interface TargetWiring {
   readonly runbooks: Runbooks;
   /** Where BMCs reach this server; null: nobody has said. */
   readonly seedsAt?: string | null;
+  /** Absent: no image is served with a seed in it. */
+  readonly seededMedia?: SeededMedia;
 }
 
 const missing = (what: Reference["kind"], name: string, message: string): StepFailure =>
@@ -44,6 +48,7 @@ export function wireStepTargets({
   secrets,
   runbooks,
   seedsAt = null,
+  seededMedia,
 }: TargetWiring): (machine: Machine) => StepTargets {
   const lookUp = <T>(run: (names: readonly string[]) => Promise<readonly T[]>) =>
     createBatcher<string, T>({ most: 500, atOnce: 2, run });
@@ -82,16 +87,18 @@ export function wireStepTargets({
     async image(ref) {
       const image = await images.submit(ref);
       if (!image) throw missing("image", ref, `there is no image ${ref}; create it with millwright image create`);
-      const { name, digest, location, kind, successProof, seed } = image;
-      return { ref: name, digest, location, kind, proof: successProof, ...(seed !== null && { seed }) };
+      const { name, digest, location, kind, successProof, seed, seedOn } = image;
+      const seeded = { ...(seed !== null && { seed }), ...(seedOn !== null && { seedOn }) };
+      return { ref: name, digest, location, kind, proof: successProof, ...seeded };
     },
-    seedUrl(runId, token) {
-      if (seedsAt !== null) return `${seedDirectory(seedsAt, runId, seedKeyOf(token))}${SEED_MEDIUM}`;
-      throw new StepFailure(
-        "not_on_this_server",
-        "this server does not know where BMCs reach it, so that they cannot fetch a seed: set install.public_url and restart the server",
-        { facts: { what: "setting", name: "install.public_url" } },
-      );
+    seedUrl: (runId, token) => `${directoryFor(seedsAt, runId, token)}${SEED_MEDIUM}`,
+    async seededImage({ runId, token, location, signal }) {
+      const url = `${directoryFor(seedsAt, runId, token)}${seededImageName(location)}`;
+      if (seededMedia === undefined) throw cannotServeSeeds();
+      const iso = await seededMedia.examine(location, signal);
+      if (machine.spec.ssh === null) return { url, iso, signIn: null };
+      const found = await sshCredentials.submit(machine.id);
+      return { url, iso, signIn: found instanceof AppError ? null : seedWriter.signInOf(found) };
     },
     async script(ref, digest) {
       const found = (digest !== undefined && findVersion(runbooks, ref, digest)) || runbooks.find(ref);
@@ -100,6 +107,18 @@ export function wireStepTargets({
     },
   });
   return (machine) => (isFake(machine) ? fakeTargets(machine, targetsOf(machine)) : targetsOf(machine));
+}
+
+const cannotServeSeeds = (): StepFailure =>
+  new StepFailure(
+    "not_on_this_server",
+    "this server does not know where BMCs reach it, so that they cannot fetch a seed: set install.public_url and restart the server",
+    { facts: { what: "setting", name: "install.public_url" } },
+  );
+
+function directoryFor(seedsAt: string | null, runId: string, token: string): string {
+  if (seedsAt === null) throw cannotServeSeeds();
+  return seedDirectory(seedsAt, runId, seedKeyOf(token));
 }
 
 /** Another replica may have read a file that changed before this one has. */

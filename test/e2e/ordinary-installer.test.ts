@@ -51,6 +51,7 @@ describe.skipIf(missing !== "")(needing("an ordinary installer", missing), () =>
       databaseUrl: database.url,
       env: {
         MILLWRIGHT_HTTP_LISTEN: `127.0.0.1:${port}`,
+        MILLWRIGHT_INSTALL_IMAGE_NETWORKS: "127.0.0.0/8",
         MILLWRIGHT_INSTALL_PUBLIC_URL: `http://${HOST_SEEN_FROM_INSIDE}:${port}`,
       },
     });
@@ -121,13 +122,29 @@ describe.skipIf(missing !== "")(needing("an ordinary installer", missing), () =>
     expect(nodes).toMatchObject([{ state: "active" }]);
   });
 
-  test("is refused on a BMC with one drive, and the answer says what to do", { timeout: WITHIN }, async () => {
+  test("repaves a machine whose BMC has one drive, from its ISO with the seed in it, and once", {
+    timeout: WITHIN,
+  }, async () => {
     const machine = await aMachine("one-drive", "02:00:00:00:c0:03", 1);
-    const image = { kind: "iso", location: onWeb(installer.iso), digest: digestOf(installer.iso), seed: "nocloud" };
-    await expect(repave("one-drive", image)).rejects.toThrow(
+    const location = onWeb(installer.iso).replace(HOST_SEEN_FROM_INSIDE, "127.0.0.1");
+    const image = { kind: "iso", location, digest: digestOf(installer.iso), seed: "nocloud" };
+    await expect(repave("one-drive-refused", image, "m-one-drive")).rejects.toThrow(
       /this BMC has one virtual drive.*install it over the network/,
     );
     expect(machine.commands).toEqual([]);
+    const runId = await repave("one-drive", { ...image, seed_on: "either" });
+    const url = await eventually(async () => machine.media()[0] ?? undefined, {
+      what: "the medium is inserted",
+      seen: () => seen(machine, runId),
+    });
+    await untilSucceeded(machine, runId);
+    expect(machine.boots).toEqual(["Cd", "Hdd"]);
+    expect(machine.media()).toEqual([null]);
+    expect((await fetch(url.replace(HOST_SEEN_FROM_INSIDE, "127.0.0.1"))).status).toBe(404);
+    const key = url.split("/").at(-2) ?? "";
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    for (const text of [await logsOf(runId), await historyOf(runId), server.process.transcript()])
+      expect(text).not.toContain(key);
   });
 });
 
@@ -176,7 +193,7 @@ async function aMachine(name: string, mac: string, drives = 2): Promise<QemuMach
   return machine;
 }
 
-async function repave(name: string, image: object): Promise<string> {
+async function repave(name: string, image: object, machineId = `m-${name}`): Promise<string> {
   await ask("millwright.v1.ImageService/CreateImage", { name, ...image });
   const payload = { image_ref: name, cloud_init_ref: "cloud-init/ordinary" };
   const steps = [
@@ -184,7 +201,7 @@ async function repave(name: string, image: object): Promise<string> {
     { name: "install", timeout_seconds: 280, max_retries: 0, repave: payload },
   ];
   await ask("millwright.v1.PlanCatalogService/CreatePlan", { plan: { plan_id: `plan-${name}`, steps } });
-  const start = { request_id: name, machine_id: `m-${name}`, plan_id: `plan-${name}` };
+  const start = { request_id: name, machine_id: machineId, plan_id: `plan-${name}` };
   return (await ask<{ runId: string }>("baremetal.v1.RunService/StartRun", start)).runId;
 }
 
@@ -205,7 +222,12 @@ async function serveFiles(files: readonly string[]): Promise<Server> {
   const started = createWebServer((request, response) => {
     const file = byName.get(request.url ?? "");
     if (file === undefined) return response.writeHead(404).end();
-    return response.writeHead(200).end(readFileSync(file));
+    const content = readFileSync(file);
+    const [, from, to = ""] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "") ?? [];
+    if (from === undefined) return response.writeHead(200).end(content);
+    const last = to === "" ? content.length - 1 : Math.min(Number(to), content.length - 1);
+    response.writeHead(206, { "content-range": `bytes ${from}-${last}/${content.length}` });
+    return response.end(content.subarray(Number(from), last + 1));
   });
   await new Promise<void>((resolve) => started.listen(0, "127.0.0.1", resolve));
   return started;

@@ -24,6 +24,7 @@ import type { MachineSpec } from "../../src/lifecycles/machine/machine.ts";
 import type { FakeProviderOptions } from "../../src/providers/fake/fake-provider.ts";
 import { createRedfishShelfProvider } from "../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { seedWriter } from "../../src/providers/seeds/seed.ts";
+import { createSeededMedia } from "../../src/providers/seeds/seeded-media.ts";
 import { createBmcGateway } from "../../src/providers/transport/bmc-gateway.ts";
 import type { AnyStep } from "../../src/runs/model/step.ts";
 import { serverSteps } from "../../src/runs/steps/index.ts";
@@ -132,14 +133,15 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   });
   const { clusterAccess } = hardware;
   const clusterGate = options.triesClusters && clusterAccess ? wireClusterGate(clusterAccess) : undefined;
+  const seededMedia = createSeededMedia({ mayReach: () => true });
   const deps: ServiceDeps = {
-    ...{ db, stores: allStores, secrets, seedWriter, maxFindByIds: 100 },
+    ...{ db, stores: allStores, secrets, seedWriter, seededMedia, maxFindByIds: 100 },
     ...(clusterGate && { clusterGate }),
   };
   const seeds = options.servesSeeds === true ? await serveSeeds(deps) : undefined;
   const seedsAt = seeds?.httpUrl ?? null;
   const starting: RunParts = {
-    ...wireRunParts({ db, secrets, hardware, steps, runbooks, seedsAt }),
+    ...wireRunParts({ db, secrets, hardware, steps, runbooks, seedsAt, seededMedia }),
     workflows,
     ...(options.capabilitiesOf && { capabilitiesOf: options.capabilitiesOf }),
     ...(!clusterGate && { clusterProbes: null }),
@@ -154,6 +156,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     monitorEvery: hours(1),
     exploreEvery: hours(1),
     seedsAt,
+    seededMedia,
     runs: { hardware, steps, workflows, runbooks, starting, instance: "bench" },
     ...options.tools,
   };

@@ -278,12 +278,21 @@ export declare type CreateImageRequest = Message<"millwright.v1.CreateImageReque
   successProof: string;
 
   /**
-   * What its installer reads to learn what to install: nocloud, autoinstall, kickstart or ignition. An iso reads it from a second medium,
-   * which the BMC must have a drive for; a netboot image over the network. Empty: it reads the address of its own medium alone.
+   * What its installer reads to learn what to install: nocloud, autoinstall, kickstart or ignition. An iso reads it from a medium, a netboot
+   * image over the network. Empty: it reads the address of its own medium alone.
    *
    * @generated from field: string seed = 6;
    */
   seed: string;
+
+  /**
+   * Where the installer of an iso looks for its seed. medium: on a second medium, which the BMC must have a drive for. image: in the root of
+   * its own medium; the server then serves the iso with the seed in it. either: on both; a second medium where the BMC has a drive for it.
+   * Empty takes medium.
+   *
+   * @generated from field: string seed_on = 7;
+   */
+  seedOn: string;
 };
 
 /**
@@ -428,6 +437,13 @@ export declare type Image = Message<"millwright.v1.Image"> & {
    * @generated from field: string seed = 7;
    */
   seed: string;
+
+  /**
+   * medium, image or either; empty where nothing was said.
+   *
+   * @generated from field: string seed_on = 8;
+   */
+  seedOn: string;
 };
 
 /**

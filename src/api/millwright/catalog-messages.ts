@@ -12,9 +12,10 @@ export const clusterOf = ({ name, apiUrl, createdAt }: ClusterRow): MessageInitS
   createdAt: timestampOf(createdAt),
 });
 
-export const imageOf = ({ createdAt, seed, ...image }: ImageRow): MessageInitShape<typeof ImageSchema> => ({
+export const imageOf = ({ createdAt, seed, seedOn, ...image }: ImageRow): MessageInitShape<typeof ImageSchema> => ({
   ...image,
   seed: seed ?? "",
+  seedOn: seedOn ?? "",
   createdAt: timestampOf(createdAt),
 });
 

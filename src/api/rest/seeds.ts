@@ -1,6 +1,8 @@
-import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { Readable } from "node:stream";
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import type { ReportDesk } from "../../services/install/reports.ts";
+import { type MediumReaders, type OpenedMedium, openSeededMedium } from "../../services/install/seeded-media.ts";
 import { noteInstallerSeen, readSeed, type SeedRequest } from "../../services/install/seeds.ts";
 import { reachedAt } from "./boot.ts";
 import { answerFor } from "./files.ts";
@@ -29,6 +31,7 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
     const params = request.params as Params;
     return { ...params, address: request.ip, server: publicUrl ?? reachedAt(request) };
   };
+  const readers: MediumReaders = new Map();
   return async (app) => {
     // Installers post forms, JSON or nothing: that they do is all that counts.
     app.removeAllContentTypeParsers();
@@ -41,11 +44,13 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       method: ["GET", "HEAD"],
       url: "/seeds/:place/:key/:file",
       handler: async (request, reply) => {
+        const opened = await openSeededMedium(services, readers, asked(request));
+        reply.header("cache-control", "no-store");
+        if (opened !== undefined) return sendMedium(opened, request, reply);
         const { content, at } = await readSeed(services, reports, {
           ...asked(request),
           onlyLooks: request.method === "HEAD",
         });
-        reply.header("cache-control", "no-store");
         const bytes = answerFor({ size: content.length, mtime: at }, request, reply);
         return reply.send(bytes === undefined ? undefined : content.subarray(bytes.start, bytes.end + 1));
       },
@@ -55,4 +60,13 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       return reply.code(204).send();
     });
   };
+}
+
+/** As the bytes are read: at no time more than a few of them are here. A reader who goes ends the reading. */
+function sendMedium(opened: OpenedMedium, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const bytes = answerFor({ size: opened.bytes, mtime: opened.at }, request, reply);
+  if (bytes === undefined) return reply.send();
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  return reply.send(Readable.from(opened.read(bytes, gone.signal), { objectMode: false, highWaterMark: 65_536 }));
 }

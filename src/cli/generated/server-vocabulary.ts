@@ -57,6 +57,7 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--install-require-report-tokens","takes":"switch","words":[],"default":"false","dev":"","doc":"Whether nodes must show, with each report, the token that their boot script gave them."},
     {"flag":"--install-public-url","takes":"value","words":[],"default":"","dev":"","doc":"Where machines that boot from the network reach this server. Unset: where each of them did."},
     {"flag":"--install-files-dir","takes":"directory","words":[],"default":"","dev":"","doc":"Directory with kernels, initrds and images, served below `/files/` to whoever asks. Unset: none are."},
+    {"flag":"--install-image-networks","takes":"value","words":[],"default":"[]","dev":"[\"127.0.0.0/8\"]","doc":"Networks that the server may read ISO images from, in order to serve them with a seed in them (`seed_on`). Empty: none."},
     {"flag":"--install-default-group","takes":"value","words":[],"default":"","dev":"","doc":"Id or name of the group of machines that boot from the network before anybody has put them on record."},
     {"flag":"--install-erase-kernel","takes":"value","words":[],"default":"","dev":"","doc":"Kernel of the environment that erases disks: a URL, or a path below `/files/`. Unset: erasing is refused."},
     {"flag":"--install-erase-initrd","takes":"value","words":[],"default":"","dev":"","doc":"Its initrd; `millwright netboot environment` makes one."},

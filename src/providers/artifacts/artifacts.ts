@@ -3,8 +3,8 @@ import type { FileHandle } from "node:fs/promises";
 import type { ArtifactOrder, Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { StreamCall } from "../../capabilities/stream.ts";
 import { StepFailure } from "../../kernel/errors.ts";
+import { createDownload, type Download, type Downloading, type DownloadOptions } from "../transport/download.ts";
 import { ArtifactDirectory, trouble } from "./artifact-directory.ts";
-import { createDownload, type Download, type Downloading, type DownloadOptions } from "./download.ts";
 
 export interface ArtifactOptions extends DownloadOptions {
   readonly directory: string;

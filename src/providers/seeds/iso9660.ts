@@ -1,8 +1,6 @@
 import type { SeedFile } from "../../capabilities/seeds/seed.ts";
+import { both, directoryTime, FIRST_DESCRIPTOR, record, SECTOR, utf16 } from "./iso-records.ts";
 
-const SECTOR = 2_048;
-/** Sectors 0 to 15 are the system area; the descriptors follow. */
-const FIRST_DESCRIPTOR = 16;
 const LAYOUT = {
   primary: FIRST_DESCRIPTOR,
   joliet: FIRST_DESCRIPTOR + 1,
@@ -63,27 +61,6 @@ export function writeVolume(label: string, files: readonly SeedFile[], at: Date)
   for (const { sector, content } of placed) put(sector, content);
   return volume;
 }
-
-const utf16 = (text: string): Buffer => Buffer.from(text, "utf16le").swap16();
-
-/** A number as ISO 9660 has most of them: little-endian, then big-endian. */
-function both(value: number, bytes: 2 | 4): Buffer {
-  const buffer = Buffer.alloc(2 * bytes);
-  buffer.writeUIntLE(value, 0, bytes);
-  buffer.writeUIntBE(value, bytes, bytes);
-  return buffer;
-}
-
-const directoryTime = (at: Date): Buffer =>
-  Buffer.from([
-    at.getUTCFullYear() - 1_900,
-    at.getUTCMonth() + 1,
-    at.getUTCDate(),
-    at.getUTCHours(),
-    at.getUTCMinutes(),
-    at.getUTCSeconds(),
-    0,
-  ]);
 
 interface DescriptorParts {
   readonly type: 1 | 2;
@@ -170,28 +147,5 @@ function directory(
   );
   const bytes = Buffer.concat([itself(0), itself(1), ...entries]);
   if (bytes.length > SECTOR) throw new Error("too many files for one sector of a directory");
-  return bytes;
-}
-
-interface DirectoryRecord {
-  readonly sector: number;
-  /** In bytes. */
-  readonly length: number;
-  readonly time: Buffer;
-  readonly isDirectory: boolean;
-  readonly name: Buffer;
-}
-
-function record({ sector, length, time, isDirectory, name }: DirectoryRecord): Buffer {
-  const size = 33 + name.length + (name.length % 2 === 0 ? 1 : 0);
-  const bytes = Buffer.alloc(size);
-  bytes[0] = size;
-  both(sector, 4).copy(bytes, 2);
-  both(length, 4).copy(bytes, 10);
-  time.copy(bytes, 18);
-  bytes[25] = isDirectory ? 2 : 0;
-  both(1, 2).copy(bytes, 28);
-  bytes[32] = name.length;
-  name.copy(bytes, 33);
   return bytes;
 }

@@ -23,7 +23,7 @@ const seed = (format: SeedFormat, change: Partial<SeedInput> = {}) =>
         machineId: "M_Rack1.03",
         instanceId: "run-1-a",
         stamp: { path: "/etc/millwright-image", text: STAMP },
-        signIn: { username: "root", privateKey },
+        signIn: seedWriter.signInOf({ username: "root", privateKey }),
         document: null,
         phoneHome: "http://server/phone-home",
         ...change,
@@ -55,7 +55,7 @@ describe("a seed for NoCloud", () => {
   });
 
   test("makes a user of its own for who does not sign in as root, beside those of the document", () => {
-    const signIn = { username: "ops", privateKey };
+    const signIn = seedWriter.signInOf({ username: "ops", privateKey });
     const usersOf = (document: string | null) => parse(seed("nocloud", { signIn, document })["user-data"] ?? "").users;
     expect(usersOf(null)).toEqual(["default", expect.objectContaining({ name: "ops", ssh_authorized_keys: [KEY] })]);
     expect(usersOf("#cloud-config\nusers: [{ name: a }]\n")).toEqual([

@@ -4,15 +4,16 @@ import { SEED_SPECS, type SeedFile, type SeedInput, type SeedWriter } from "../.
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/lifecycle.ts";
 import { writeVolume } from "./iso9660.ts";
 
-type Input = Omit<SeedInput, "signIn"> & {
-  readonly signIn: { readonly username: string; readonly publicKey: string } | null;
-};
-
 export const seedWriter: SeedWriter = {
-  filesOf: (input) => writeSeed(withPublicKey(input)),
+  signInOf({ username, privateKey }) {
+    const key = ssh2.utils.parseKey(privateKey);
+    if (key instanceof Error) return null;
+    return { username, publicKey: `${key.type} ${key.getPublicSSH().toString("base64")}` };
+  },
+  filesOf: (input) => writeSeed(input),
   mediumOf(input, at) {
     const { label } = SEED_SPECS[input.format];
-    return label === null ? undefined : writeVolume(label, writeSeed(withPublicKey(input)), at);
+    return label === null ? undefined : writeVolume(label, writeSeed(input), at);
   },
   whyUnreadable(document) {
     if (document.startsWith("#cloud-config")) return whyNoMapping("YAML", () => parse(document) ?? {});
@@ -30,21 +31,15 @@ function whyNoMapping(language: string, read: () => unknown): string | undefined
   }
 }
 
-/** A key that cannot be read signs in nowhere: the step that proves the installation says so. */
-function withPublicKey({ signIn, ...input }: SeedInput): Input {
-  const key = signIn && ssh2.utils.parseKey(signIn.privateKey);
-  if (signIn === null || key === null || key instanceof Error) return { ...input, signIn: null };
-  const publicKey = `${key.type} ${key.getPublicSSH().toString("base64")}`;
-  return { ...input, signIn: { username: signIn.username, publicKey } };
-}
-
 /** The files of a seed, by its format. */
-function writeSeed(input: Input): SeedFile[] {
+function writeSeed(input: SeedInput): SeedFile[] {
   switch (input.format) {
     case "nocloud":
       return noCloud(input, withOurs(cloudConfigOf(input), input));
-    case "autoinstall":
-      return noCloud(input, autoinstall(input));
+    case "autoinstall": {
+      const userData = autoinstall(input);
+      return [...noCloud(input, userData), ...(input.isInImage ? [autoinstallFile(input, userData)] : [])];
+    }
     case "kickstart":
       return [file("ks.cfg", kickstart(input))];
     case "ignition":
@@ -54,7 +49,7 @@ function writeSeed(input: Input): SeedFile[] {
 
 const file = (name: string, text: string): SeedFile => ({ name, content: Buffer.from(text, "utf8") });
 
-function noCloud({ machineId, instanceId }: Input, userData: JsonObject): SeedFile[] {
+function noCloud({ machineId, instanceId }: SeedInput, userData: JsonObject): SeedFile[] {
   const metaData = { "instance-id": instanceId, "local-hostname": hostNameOf(machineId) };
   return [
     file("meta-data", stringify(metaData)),
@@ -70,7 +65,7 @@ const hostNameOf = (machineId: string): string =>
     .slice(0, 63)
     .replace(/^-+|-+$/g, "") || "node";
 
-function cloudConfigOf({ document }: Input): JsonObject {
+function cloudConfigOf({ document }: SeedInput): JsonObject {
   const parsed: unknown = document === null ? {} : parse(document);
   return isJsonObject(parsed) ? parsed : {};
 }
@@ -79,7 +74,7 @@ const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(valu
 const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});
 
 /** Cloud-config of the document, with what we need beside what its author asked for. */
-function withOurs(config: JsonObject, { stamp, phoneHome, ...more }: Input): JsonObject {
+function withOurs(config: JsonObject, { stamp, phoneHome, ...more }: SeedInput): JsonObject {
   const stampFile = { path: stamp.path, owner: "root:root", permissions: "0644", content: stamp.text };
   return {
     ...config,
@@ -92,7 +87,7 @@ function withOurs(config: JsonObject, { stamp, phoneHome, ...more }: Input): Jso
 const phoneHomeOf = ({ phone_home }: JsonObject, url: string | null): JsonObject =>
   phone_home !== undefined || url === null ? {} : { phone_home: { url, post: ["instance_id"], tries: 5 } };
 
-function signInOf(config: JsonObject, signIn: Input["signIn"]): JsonObject {
+function signInOf(config: JsonObject, signIn: SeedInput["signIn"]): JsonObject {
   if (signIn === null) return {};
   const { username, publicKey } = signIn;
   const keys = [...listOf(config.ssh_authorized_keys), publicKey];
@@ -108,7 +103,7 @@ function signInOf(config: JsonObject, signIn: Input["signIn"]): JsonObject {
 }
 
 /** What is said of the installed system goes where Ubuntu's installer hands it on; the stamp is written by the installer itself. */
-function autoinstall(input: Input): JsonObject {
+function autoinstall(input: SeedInput): JsonObject {
   const { autoinstall: given, ...config } = cloudConfigOf(input);
   const { phone_home: _, ...installed } = config;
   const asked = objectOf(given);
@@ -128,11 +123,19 @@ function autoinstall(input: Input): JsonObject {
   };
 }
 
+/** What Ubuntu's installer reads from the root of its own medium. Cloud-init reads nothing there, so that the installer itself calls. */
+function autoinstallFile({ phoneHome }: SeedInput, { autoinstall: section }: JsonObject): SeedFile {
+  const asked = objectOf(section);
+  const calls = phoneHome === null ? [] : [`curl -fsS -X POST '${phoneHome}' || true`];
+  const early = [...calls, ...listOf(asked["early-commands"])];
+  return file("autoinstall.yaml", stringify({ ...asked, "early-commands": early }, { lineWidth: 0 }));
+}
+
 /** A shell command that writes the stamp, whatever is in it. */
-const writing = ({ path, text }: Input["stamp"], below = ""): string =>
+const writing = ({ path, text }: SeedInput["stamp"], below = ""): string =>
   `printf %s ${Buffer.from(text, "utf8").toString("base64")} | base64 -d >${below}${path}`;
 
-function kickstart({ document, stamp, signIn, phoneHome }: Input): string {
+function kickstart({ document, stamp, signIn, phoneHome }: SeedInput): string {
   const parts = [
     (document ?? "").trimEnd(),
     ...(signIn === null ? [] : [`sshkey --username=${signIn.username} "${signIn.publicKey}"`]),
@@ -144,7 +147,7 @@ function kickstart({ document, stamp, signIn, phoneHome }: Input): string {
   return `${parts.join("\n")}\n`;
 }
 
-function ignition({ document, stamp, signIn }: Input): JsonObject {
+function ignition({ document, stamp, signIn }: SeedInput): JsonObject {
   const parsed: unknown = document === null ? {} : JSON.parse(document);
   const config = isJsonObject(parsed) ? parsed : {};
   const [storage, passwd] = [objectOf(config.storage), objectOf(config.passwd)];

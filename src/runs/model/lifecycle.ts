@@ -15,7 +15,7 @@ import type { LoadedTarget, RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
 import type { LeftByStep, LeftOver } from "./next-attempt.ts";
 import type { Plan } from "./plan/plan.ts";
-import type { ManualMark, RunAction, RunError, StepStatus } from "./run.ts";
+import type { ManualMark, MediumRefusal, RunAction, RunError, StepStatus } from "./run.ts";
 
 /** Its residue is what canceled and failed steps left behind and could not undo. */
 export interface RunFacts extends ResidueFacts {
@@ -63,6 +63,8 @@ export interface RunThing extends Thing {
   readonly manual: ManualMark | null;
   /** Which installer has said last that it has begun (`installerMark`); absent or null: none. */
   readonly installerSeen?: string | null;
+  /** Absent or null: none was. */
+  readonly mediumRefused?: MediumRefusal | null;
   readonly facts: RunFacts;
 }
 

@@ -42,6 +42,12 @@ export type JobState = (typeof JOB_STATES)[number];
 export const RUN_ACTIONS = ["start", "retry", "resume", "rerun", "restart_clean", "adopt", "cancel"] as const;
 export type RunAction = (typeof RUN_ACTIONS)[number];
 
+/** Why a medium that this server makes was not served, and of which installation (`installerMark`). */
+export type MediumRefusal = {
+  readonly order: string;
+  readonly why: string;
+};
+
 /** That people took a failed job over. */
 export interface ManualMark {
   readonly at: Date;

@@ -11,6 +11,7 @@ import type { ObservedCondition } from "../../lifecycles/machine/conditions.ts";
 import type { Machine, PhaseAfterRun } from "../../lifecycles/machine/machine.ts";
 import type { ChildRun, NewChild } from "../children/child-run.ts";
 import type { ParsePayload } from "./plan/payloads.ts";
+import type { MediumRefusal } from "./run.ts";
 import type { Reference, StepTargets } from "./targets.ts";
 
 export interface StepDefaults {
@@ -69,6 +70,8 @@ export interface OnMachine extends On<Machine> {
   readonly installsNext: string | null;
   /** Which installer has said last that it has begun (`installerMark`); null: none. */
   readonly installerSeen: string | null;
+  /** Why the BMC was not given its medium; null: it was, or has not asked. */
+  readonly mediumRefused?: MediumRefusal | null;
 }
 
 /** What all steps work with, whatever their target is. */

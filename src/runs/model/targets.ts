@@ -1,7 +1,8 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { ClusterTarget } from "../../capabilities/cluster-target.ts";
 import type { Capability } from "../../capabilities/provider.ts";
-import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
+import type { SeedFormat, SeedPlace, SignIn } from "../../capabilities/seeds/seed.ts";
+import type { IsoSeen } from "../../capabilities/seeds/seeded-media.ts";
 import type { SshCredentials, SshTarget } from "../../capabilities/ssh-target.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { bmcPortOf, bmcProtocolOf } from "../../lifecycles/machine/endpoint.ts";
@@ -32,7 +33,18 @@ export interface Image {
   readonly proof?: "token" | "ssh";
   /** What its installer reads to learn what to install. Absent: nothing but the address of its medium. */
   readonly seed?: SeedFormat;
+  /** Where the installer of an ISO looks for it. Absent: on a second medium. */
+  readonly seedOn?: SeedPlace;
 }
+
+/** An image that this server serves with the seed of one installation in it, and what must not change while it does. */
+export type SeededImage = {
+  /** Where the BMC fetches it. */
+  readonly url: string;
+  readonly iso: IsoSeen;
+  /** Who signs in to the installed system; null: nobody does. */
+  readonly signIn: SignIn | null;
+};
 
 /** What a machine's provider must be able to do for an image to be installed, by its kind. */
 export const IMAGE_NEEDS = { iso: "imaging", disk: "imaging", netboot: "netInstall" } as const satisfies Record<
@@ -99,8 +111,17 @@ export interface StepTargets {
   image(ref: string): Promise<Image>;
   /** Where the BMC of the machine fetches the medium with the seed of an installation. */
   seedUrl(runId: string, token: string): string;
+  /** The image with the seed in it, for a BMC that has no second drive. Refuses one that no seed can be written into. */
+  seededImage(order: SeededImageOrder): Promise<SeededImage>;
   /** The version of that digest, if it is known here; else as the script is now. */
   script(ref: string, digest?: string): Promise<Runbook>;
+}
+
+export interface SeededImageOrder {
+  readonly runId: string;
+  readonly token: string;
+  readonly location: string;
+  readonly signal: AbortSignal;
 }
 
 /** Which cluster is meant: the one that is named, else the machine's own. */

@@ -10,6 +10,13 @@ const NODE = "node.";
 export const PHONE_HOME = "phone-home";
 /** The seed as a whole. */
 export const SEED_MEDIUM = "seed.iso";
+const SEEDED_IMAGE = "install.iso";
+
+/** An image with the seed in it has the image's own name, by which people know it in their BMC. */
+export function seededImageName(location: string): string {
+  const name = new URL(location).pathname.split("/").at(-1) ?? "";
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.iso$/i.test(name) && name !== SEED_MEDIUM ? name : SEEDED_IMAGE;
+}
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 

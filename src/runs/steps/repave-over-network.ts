@@ -3,13 +3,13 @@ import type { BootOverride } from "../../capabilities/boot-device.ts";
 import { type DeviceFailure, failureOf, isRefusal, isSilence } from "../../capabilities/device-failure.ts";
 import type { NetInstall, NetInstallOrder, NetInstallSeen } from "../../capabilities/net-install.ts";
 import type { Capabilities } from "../../capabilities/provider.ts";
-import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import { type Effect, move, order, require } from "../../kernel/effects.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { Payloads } from "../model/plan/payloads.ts";
 import type { Acted, ActingContext, ProbeAnswer } from "../model/step.ts";
+import type { SeedEvidence } from "../seeds/seed-choice.ts";
 import { whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
 import { printStamp } from "./facts/install-stamp.ts";
@@ -33,7 +33,7 @@ export type NetworkEvidence = {
   /** The workflow. */
   readonly location: string;
   readonly proof?: "token" | "ssh";
-  readonly seed?: { readonly format: SeedFormat; readonly url: string };
+  readonly seed?: SeedEvidence;
   readonly bootId: string | null;
   readonly lastReset: string | null;
 };

@@ -2,12 +2,13 @@ import { randomBytes } from "node:crypto";
 import type { BootOverride } from "../../capabilities/boot-device.ts";
 import { failureOf, isKeptOut } from "../../capabilities/device-failure.ts";
 import type { Imaging, InstallOrder } from "../../capabilities/imaging.ts";
-import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { minutes } from "../../kernel/time/duration.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, readProbe, type StepContext } from "../model/step.ts";
 import { provesWithoutSsh } from "../model/targets.ts";
+import { chooseSeed, type SeedEvidence } from "../seeds/seed-choice.ts";
 import { installerMark } from "../seeds/seed-place.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
@@ -32,8 +33,7 @@ type Evidence = {
   /** Absent in what older servers noted: an ISO. */
   readonly kind?: "iso" | "disk" | "netboot";
   readonly proof?: "token" | "ssh";
-  /** What the installer reads, and where the BMC fetches it; empty where the machine itself does. */
-  readonly seed?: { readonly format: SeedFormat; readonly url: string };
+  readonly seed?: SeedEvidence;
   readonly bootId: string | null;
   readonly lastReset: string | null;
   /** What the BMC said of the boot. Absent in what older servers noted. */
@@ -78,15 +78,15 @@ export const repave = defineStep({
 
   async before(context: Context): Promise<Evidence> {
     const { payload, can, targets, call, machine, runId } = context;
-    const { digest, location, kind = "iso", proof = "ssh", seed: format } = await targets.image(payload.image_ref);
-    if (format !== undefined && kind === "iso") await can.imaging?.checkSeed?.(await targets.bmc(), call);
+    const image = await targets.image(payload.image_ref);
+    const { digest, location, kind = "iso", proof = "ssh" } = image;
+    const token = randomBytes(24).toString("hex");
+    const choosing = { imaging: can.imaging, targets, call, runId, token, serial: serialOf(machine) };
+    const seed = await chooseSeed(image, choosing);
     const { lastReset, progress } = await can.system.readBoot(await targets.bmc(), call);
     const goesWithoutSsh = provesWithoutSsh({ kind, proof }) && machine.spec.ssh === null;
     const bootId = goesWithoutSsh ? null : await bootIdBefore(context);
-    const token = randomBytes(24).toString("hex");
-    const url = kind === "iso" && format !== undefined ? targets.seedUrl(runId, token) : "";
-    const seed = format === undefined ? {} : { seed: { format, url } };
-    return { token, digest, location, kind, proof, ...seed, bootId, lastReset, progress };
+    return { token, digest, location, kind, proof, ...(seed && { seed }), bootId, lastReset, progress };
   },
 
   announces: async (context: Acting) => (isOverNetwork(context) ? announceOverNetwork(context) : []),
@@ -116,6 +116,7 @@ export const repave = defineStep({
     const keeps = isSeen ? await endSeenOverride(context) : "";
     const { system, refusal } = await lookInside(context);
     if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
+    checkMedium(context);
     const outside = await whileUp(async () => ({
       boot: await can.system.readBoot(bmc, call),
       imaging: await imagingOf(context).readProgress(bmc, orderOf(context), call),
@@ -182,6 +183,11 @@ function imagingOf({ can: { imaging } }: Acting): Imaging {
   );
 }
 
+/** The installer waits for a medium that it is not given any more. */
+function checkMedium({ mediumRefused, evidence }: Acting): void {
+  if (mediumRefused?.order === installerMark(evidence.token)) throw new StepFailure("image_unfit", mediumRefused.why);
+}
+
 /** A system that answers by key alone: a fresh host key cannot be known, and a password would be shown to whoever answers. */
 async function bootIdBefore({ can, targets, call }: Context): Promise<string | null> {
   const ssh = await targets.ssh();
@@ -202,16 +208,20 @@ async function bootIdBefore({ can, targets, call }: Context): Promise<string | n
   }
 }
 
+const serialOf = ({ spec, facts }: Machine): string => spec.serial ?? facts.serial ?? "";
+
 function orderOf({ payload, machine, evidence: { location, token, digest, kind, seed } }: Acting): InstallOrder {
-  const serial = machine.spec.serial ?? machine.facts.serial ?? "";
-  const stamp = { image: payload.image_ref, digest, machine: machine.id, serial, token };
+  const stamp = { image: payload.image_ref, digest, machine: machine.id, serial: serialOf(machine), token };
+  const isInImage = seed?.inImage !== undefined;
   return {
-    location,
+    location: isInImage ? seed.url : location,
     cloudInitRef: payload.cloud_init_ref,
     token,
     digest,
     kind: kind === "disk" ? "disk" : "iso",
-    ...(seed !== undefined && seed.url !== "" && { seed: { url: seed.url } }),
+    ...(isInImage
+      ? { hasSeedInside: true as const }
+      : seed !== undefined && seed.url !== "" && { seed: { url: seed.url } }),
     stamp: { path: STAMP_FILE, text: printStamp(stamp) },
   };
 }

@@ -9,7 +9,7 @@ import type { RunOn, StepKinds } from "./target-kind.ts";
 /** What steps on machines are given beside what all steps are. */
 export type MachineStepParts = Pick<
   StepContext<unknown>,
-  "machine" | "targets" | "isReplacedNext" | "installsNext" | "installerSeen"
+  "machine" | "targets" | "isReplacedNext" | "installsNext" | "installerSeen" | "mediumRefused"
 >;
 
 export const machineStepParts = (
@@ -22,6 +22,7 @@ export const machineStepParts = (
   isReplacedNext: isReplacedAfter(step, run.plan.steps, steps),
   installsNext: imageAfter(step, run.plan.steps, steps),
   installerSeen: run.installerSeen ?? null,
+  mediumRefused: run.mediumRefused ?? null,
 });
 
 /** The first image that a step after this one installs. */

@@ -1,5 +1,6 @@
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { SeedWriter } from "../../capabilities/seeds/seed.ts";
+import type { SeededMedia } from "../../capabilities/seeds/seeded-media.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
 import type { RackLimits } from "../../lifecycles/rack/plan-work.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
@@ -27,6 +28,8 @@ export interface ServiceDeps {
   readonly clusterGate?: ClusterGate;
   /** Writes what installers read. Absent: nothing is installed with a seed here. */
   readonly seedWriter?: SeedWriter;
+  /** Serves images with a seed in them. Absent: none are. */
+  readonly seededMedia?: SeededMedia;
   /** The firmware files of this server. Absent: it has none. */
   readonly artifacts?: Artifacts;
   /** What racks keep to. Absent: the defaults of the settings. */

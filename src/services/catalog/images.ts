@@ -1,4 +1,10 @@
-import { readsFromMedia, SEED_FORMATS, type SeedFormat } from "../../capabilities/seeds/seed.ts";
+import {
+  readsFromMedia,
+  SEED_FORMATS,
+  SEED_PLACES,
+  type SeedFormat,
+  type SeedPlace,
+} from "../../capabilities/seeds/seed.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import {
   findRunOfImage,
@@ -43,6 +49,8 @@ export interface CreateImage {
   readonly successProof: string;
   /** Empty, or absent: its installer reads none. */
   readonly seed?: string;
+  /** Empty, or absent: on a second medium. */
+  readonly seedOn?: string;
 }
 
 export async function createImage(deps: ServiceDeps, caller: Caller, input: CreateImage): Promise<ImageRow> {
@@ -54,16 +62,18 @@ export async function createImage(deps: ServiceDeps, caller: Caller, input: Crea
     digest: checkDigest(input.digest),
     successProof: checkWord(input.successProof || "ssh", SUCCESS_PROOFS, "success_proof"),
     seed: (input.seed ?? "") === "" ? null : checkWord(input.seed ?? "", SEED_FORMATS, "seed"),
+    seedOn: (input.seedOn ?? "") === "" ? null : checkWord(input.seedOn ?? "", SEED_PLACES, "seed_on"),
   };
-  if (image.seed !== null) checkSeed(kind, image.seed);
-  const { name, successProof, ...telling } = image;
+  if (image.seed !== null) checkSeed(kind, image.seed, image.seedOn);
+  if (image.seedOn !== null) checkSeedOn(image, image.seedOn);
+  const { name, successProof, seedOn, ...telling } = image;
   return createEntry(deps, caller, IMAGES, {
     name,
     async insert(tx) {
       if (kind === "netboot") await checkWorkflow(tx, image);
       return insertImage(tx, { ...image, createdBy: actorOf(caller) });
     },
-    data: { ...telling, success_proof: successProof },
+    data: { ...telling, success_proof: successProof, ...(seedOn !== null && { seed_on: seedOn }) },
   });
 }
 
@@ -119,10 +129,20 @@ async function checkWorkflow(
 const SEED_WORD = "${seed}";
 
 /** A seed must get to where its installer looks for it. */
-function checkSeed(kind: ImageRow["kind"], seed: SeedFormat): void {
+function checkSeed(kind: ImageRow["kind"], seed: SeedFormat, seedOn: SeedPlace | null): void {
   if (kind === "disk") throw refusal("seed", "a disk image is written as it is and reads no seed: leave it out");
-  if (kind === "iso" && !readsFromMedia(seed))
-    throw refusal("seed", `installers do not look for ${seed} on media: give the image kind netboot`);
+  if (kind === "iso" && seedOn !== "image" && !readsFromMedia(seed))
+    throw refusal(
+      "seed",
+      `installers do not look for ${seed} on a second medium: give the image kind netboot, or seed_on image if its installer reads its own medium`,
+    );
+}
+
+function checkSeedOn({ kind, seed, location }: Pick<ImageRow, "kind" | "seed" | "location">, seedOn: SeedPlace): void {
+  if (kind !== "iso" || seed === null) throw refusal("seed_on", "is for images of kind iso that have a seed");
+  // The server reads the image itself, in order to write the seed into it.
+  if (seedOn !== "medium" && !/^https?:$/.test(new URL(location).protocol))
+    throw refusal("location", `must be an http or https URL for an image with seed_on ${seedOn}`);
 }
 
 function checkDigest(text: string): string {

@@ -12,7 +12,7 @@ interface SeededRun {
 
 /**
  * Why the installer of a step would not find its seed, or could not read it. Whether the BMC has a second drive only the BMC can tell: see
- * `findDriveConflict`.
+ * `findMediaConflicts`.
  */
 export function findSeedConflicts(
   deps: Pick<RunDeps, "seedsAt" | "takesSeeds">,
@@ -33,27 +33,58 @@ export function checkSeeds(...given: Parameters<typeof findSeedConflicts>): void
   if (conflict) throw conflict;
 }
 
-/** Whether a step inserts a seed as a second medium. */
-export const insertsSeed = ({ needs }: Pick<SeededRun, "needs">): boolean =>
-  [...needs.values()].some(({ images }) => images.some(({ kind, seed }) => kind === "iso" && seed !== null));
-
-/** Asks the BMC. One that does not answer now may when the step begins, which asks again. */
-export async function findDriveConflict(
-  { findNoSeedDrive }: Pick<RunDeps, "findNoSeedDrive">,
-  machine: Machine,
-): Promise<AppError | undefined> {
-  const why = await findNoSeedDrive?.(machine);
-  return why === undefined
-    ? undefined
-    : new AppError("failed_precondition", why, { field: "plan_id", next: "millwright image list" });
+/** The images whose installers read their seed from a medium, each once. */
+function imagesOnMedia({ needs }: Pick<SeededRun, "needs">): ImageMeans[] {
+  const images = [...needs.values()].flatMap((each) => each.images);
+  const onMedia = images.filter(({ kind, seed }) => kind === "iso" && seed !== null);
+  return [...new Map(onMedia.map((image) => [image.name, image])).values()];
 }
 
-/** No refusal to a caller: the BMC is asked outside of the transaction that starts the run. */
-export class UntriedDrive extends AppError {
-  readonly machine: Machine;
-  constructor(machine: Machine) {
-    super("conflict", `machine ${machine.id}: its BMC is to be asked for a second drive first`);
-    this.machine = machine;
+type MediaDeps = Pick<RunDeps, "findNoSeedDrive" | "findUnfitImage">;
+
+/**
+ * Asks the BMC for the drives that the media need, and the server of an image whether a seed can be written into it. Who does not answer now
+ * may when the step begins, which asks again.
+ */
+export async function findMediaConflicts(deps: MediaDeps, run: SeededRun): Promise<AppError[]> {
+  const images = imagesOnMedia(run);
+  if (images.length === 0) return [];
+  const noDrive = images.some(({ seedOn }) => seedOn !== "image")
+    ? await deps.findNoSeedDrive?.(run.machine)
+    : undefined;
+  const conflicts: AppError[] = [];
+  for (const { location, seedOn } of images) {
+    if (seedOn !== "image" && noDrive === undefined) continue;
+    const why = seedOn === "image" || seedOn === "either" ? await deps.findUnfitImage?.(location) : noDrive;
+    if (why !== undefined) conflicts.push(new AppError("failed_precondition", why, { next: "millwright image list" }));
+  }
+  return conflicts;
+}
+
+/** No refusal to a caller: devices are asked outside of the transaction that starts the run. */
+class UntriedMedia extends AppError {
+  readonly run: SeededRun;
+  constructor(run: SeededRun) {
+    super("conflict", `machine ${run.machine.id}: what its media need is to be asked for first`);
+    this.run = run;
+  }
+}
+
+/** Within `startOnTriedMedia`. */
+export function checkMediaTried(deps: MediaDeps, run: SeededRun, areTried: boolean): void {
+  if (areTried || (deps.findNoSeedDrive === undefined && deps.findUnfitImage === undefined)) return;
+  if (imagesOnMedia(run).length > 0) throw new UntriedMedia(run);
+}
+
+/** A start that needs media is put off until its BMC was asked for them, outside of every transaction. */
+export async function startOnTriedMedia<T>(deps: MediaDeps, start: (areTried: boolean) => Promise<T>): Promise<T> {
+  try {
+    return await start(false);
+  } catch (error) {
+    if (!(error instanceof UntriedMedia)) throw error;
+    const [conflict] = await findMediaConflicts(deps, error.run);
+    if (conflict) throw conflict;
+    return start(true);
   }
 }
 
@@ -68,7 +99,7 @@ function wayConflicts(
     return [
       new AppError(
         "unsupported",
-        `step ${step.name} installs image ${name}, which reads its seed from a second medium, and provider ${spec.provider} inserts none: choose an image without seed`,
+        `step ${step.name} installs image ${name}, which reads its seed from a medium that this server makes, and provider ${spec.provider} inserts none: choose an image without seed`,
         { field: "plan_id", next: "millwright image list" },
       ),
     ];

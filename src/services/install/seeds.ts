@@ -1,8 +1,14 @@
 import { createHash } from "node:crypto";
-import { SEED_FORMATS, SEED_SPECS, type SeedFormat, type SeedInput } from "../../capabilities/seeds/seed.ts";
+import {
+  SEED_FORMATS,
+  SEED_SPECS,
+  type SeedFormat,
+  type SeedInput,
+  type SignIn,
+} from "../../capabilities/seeds/seed.ts";
 import { AppError } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { isActive, type Run, type StepStatus } from "../../runs/model/run.ts";
+import type { SeedEvidence } from "../../runs/seeds/seed-choice.ts";
 import {
   installerMark,
   isSeedKey,
@@ -21,7 +27,7 @@ import * as work from "../../store/lifecycle/work.ts";
 import { getMachineSshCredentials } from "../../store/machine/credentials.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { findDocument } from "../../store/run/run-documents.ts";
-import { findInstallerSeen, listRuns } from "../../store/run/runs.ts";
+import { findInstallerRecord, listRuns } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { hashToken } from "./report-token.ts";
 import type { ReportDesk } from "./reports.ts";
@@ -36,17 +42,19 @@ export interface SeedRequest {
   readonly server: string;
 }
 
-interface Installation {
+export interface Installation {
   readonly run: Run;
   readonly step: StepStatus;
   readonly token: string;
   readonly format: SeedFormat;
+  /** As it was noted before anything was done. */
+  readonly seed: SeedEvidence;
   /** Set for a node that boots from the network: what it showed. */
   readonly boot: { readonly nodeId: string; readonly mac: string; readonly token: string } | null;
 }
 
 const KIND = "run";
-const notFound = (): AppError => new AppError("not_found", "There is no such seed");
+export const notFound = (): AppError => new AppError("not_found", "There is no such seed");
 
 /**
  * One file of a seed, or the medium with all of them. It is there for as long as its installation is under way: before, afterwards, and
@@ -97,20 +105,21 @@ export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest)
     await lockThings(tx, [{ kind: KIND, id }]);
     const [run] = await listRuns(tx, { ids: [id] });
     if (!run || !isActive(run.phase)) return;
-    if ((await findInstallerSeen(tx, id)) === order) return;
+    const known = await findInstallerRecord(tx, id);
+    if (known.order === order) return;
     await recordChange(tx, storeOf(deps.stores, KIND), {
       id,
       type: "installer_began",
       actor: "installer",
       address: request.address,
       data: { step: found.step.name },
-      set: { installer_seen: { order, at: nowOf(deps).toISOString() } },
+      set: { installer_seen: { ...known, order, at: nowOf(deps).toISOString() } },
     });
     await work.wake(tx, [{ kind: KIND, id }]);
   });
 }
 
-async function findInstallation(deps: ServiceDeps, request: SeedRequest): Promise<Installation | undefined> {
+export async function findInstallation(deps: ServiceDeps, request: SeedRequest): Promise<Installation | undefined> {
   const nodeId = nodeOfPlace(request.place);
   return nodeId === undefined ? ofRun(deps, request) : ofBoot(deps, nodeId, request.key);
 }
@@ -136,14 +145,16 @@ function underWay(run: Run, isMeant: (token: string) => boolean, boot: Installat
   for (const step of run.steps) {
     const { token, seed } = step.evidence ?? {};
     if (step.state !== "RUNNING" || typeof token !== "string" || !isMeant(token)) continue;
-    const format = SEED_FORMATS.find((each) => each === (seed as JsonObject | undefined)?.format);
-    if (format !== undefined) return { run, step, token, format, boot };
+    const noted = seed as SeedEvidence | undefined;
+    const format = SEED_FORMATS.find((each) => each === noted?.format);
+    if (noted !== undefined && format !== undefined) return { run, step, token, format, seed: noted, boot };
   }
   return undefined;
 }
 
-async function inputOf(deps: ServiceDeps, found: Installation, request: SeedRequest): Promise<SeedInput> {
-  const { run, step, token, format, boot } = found;
+export async function inputOf(deps: ServiceDeps, found: Installation, request: SeedRequest): Promise<SeedInput> {
+  const { run, step, token, format, seed, boot } = found;
+  const { inImage } = seed;
   const [machine] = (await machineStore.load(deps.db, [run.machineId ?? ""])).things;
   const payload = run.plan.steps.find(({ name }) => name === step.name)?.payload;
   if (!machine || !payload) throw notFound();
@@ -151,18 +162,22 @@ async function inputOf(deps: ServiceDeps, found: Installation, request: SeedRequ
     image: String(payload.image_ref ?? ""),
     digest: String(step.evidence?.digest ?? ""),
     machine: machine.id,
-    serial: machine.spec.serial ?? machine.facts.serial ?? "",
+    serial: inImage?.serial ?? machine.spec.serial ?? machine.facts.serial ?? "",
     token,
   });
+  // An image is read in pieces, over minutes: what it is made of stays as it was when the installation began.
+  const signIn = inImage ? inImage.signIn : machine.spec.ssh === null ? null : await signInOf(deps, machine.id);
+  const directory = inImage ? new URL(".", seed.url).href : seedDirectory(request.server, request.place, request.key);
   return {
     format,
     machineId: machine.id,
     instanceId: `${run.id}-${installerMark(token).slice(0, 12)}`,
     stamp: { path: STAMP_FILE, text },
-    signIn: machine.spec.ssh === null ? null : await signInOf(deps, machine.id),
+    signIn,
     document: await documentOf(deps, run, String(payload.cloud_init_ref ?? "")),
     // Who boots from the network has begun when it reads its seed.
-    phoneHome: boot === null ? `${seedDirectory(request.server, request.place, request.key)}${PHONE_HOME}` : null,
+    phoneHome: boot === null ? `${directory}${PHONE_HOME}` : null,
+    ...(inImage && { isInImage: true }),
   };
 }
 
@@ -176,7 +191,7 @@ async function documentOf({ db, secrets }: ServiceDeps, { jobId }: Run, ref: str
 }
 
 /** Who signs in where nothing is on record is nobody: the run says so when it looks for the system. */
-async function signInOf({ db, secrets }: ServiceDeps, machineId: string): Promise<SeedInput["signIn"]> {
+async function signInOf({ db, secrets, seedWriter }: ServiceDeps, machineId: string): Promise<SignIn | null> {
   const [found] = await getMachineSshCredentials(db, secrets, [machineId]);
-  return found === undefined || found instanceof AppError ? null : found;
+  return found === undefined || found instanceof AppError ? null : (seedWriter?.signInOf(found) ?? null);
 }

@@ -20,7 +20,9 @@ export interface RunDeps extends ServiceDeps, ReferenceDeps {
   readFirmware?(device: RunTarget, signal: AbortSignal): Promise<readonly InstalledFirmware[]>;
   /** Asks the machine's BMC for a second virtual drive: why it has none; undefined where it has one, or does not say. Absent: nobody asks. */
   findNoSeedDrive?(machine: Machine): Promise<string | undefined>;
-  /** Whether the machine's provider inserts a second medium. */
+  /** Why no seed can be written into the image; undefined where one can, or its server does not answer now. Absent: nobody asks. */
+  findUnfitImage?(location: string): Promise<string | undefined>;
+  /** Whether the machine's provider inserts a second medium, or one that this server serves. */
   takesSeeds(spec: MachineSpec): boolean;
   /** Where BMCs fetch seeds from; null: nobody has said. */
   readonly seedsAt: string | null;

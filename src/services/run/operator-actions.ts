@@ -18,7 +18,7 @@ import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
-import { checkSeeds } from "../install/seed-checks.ts";
+import { checkMediaTried, checkSeeds, startOnTriedMedia } from "../install/seed-checks.ts";
 import { checkClusters, startOnTriedClusters } from "./cluster-checks.ts";
 import { checkRunRequestId, createRun, factsOfPlanRun, findRepeated, fingerprintOf, newRunId } from "./creation.ts";
 import { checkCredentials, findCredentials } from "./credentials.ts";
@@ -59,7 +59,7 @@ export async function startNextAttempt(
   const machineId = machineToActOn(acted); // a run never changes its target
   const fingerprint = fingerprintOf([action, runId, takeNewScripts]);
   const newId = newRunId();
-  const attempt = async (tx: Transaction, verdicts: ReadonlyMap<string, ClusterVerdict>) => {
+  const attempt = async (tx: Transaction, verdicts: ReadonlyMap<string, ClusterVerdict>, mediaTried: boolean) => {
     await lockThings(tx, [{ kind: "machine", id: machineId }, runKey(runId), runKey(newId)]);
     const known = await findRepeated(tx, { machineId, requestId, fingerprint });
     if (known !== undefined) return known;
@@ -81,6 +81,7 @@ export async function startNextAttempt(
       checkClusters(deps, { machine, plan: remaining }, verdicts);
       const documents = await documentsOfJob(tx, deps, choice);
       asOfNow(() => checkSeeds(deps, { machine, needs }, documents));
+      checkMediaTried(deps, { machine, needs }, mediaTried);
     }
     const { type, plan, params } = previous;
     await createRun(tx, deps, caller, {
@@ -106,7 +107,7 @@ export async function startNextAttempt(
     return newId;
   };
   const id = await startOnTriedClusters(deps, machineId, (verdicts) =>
-    deps.db.transaction((tx) => attempt(tx, verdicts)),
+    startOnTriedMedia(deps, (mediaTried) => deps.db.transaction((tx) => attempt(tx, verdicts, mediaTried))),
   );
   return getRun(deps, id);
 }

@@ -7,7 +7,7 @@ import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import { readStepDurations } from "../../store/run/step-durations.ts";
-import { findDriveConflict, findSeedConflicts, insertsSeed } from "../install/seed-checks.ts";
+import { findMediaConflicts, findSeedConflicts } from "../install/seed-checks.ts";
 import { findDrainConflicts } from "../machine/drain-conflict.ts";
 import { machineKey } from "../machine/machines.ts";
 import {
@@ -87,7 +87,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
   const known = await findReferences(db, deps, [chosen]);
   const credentials = await findCredentials(db, deps, [{ machine, needs }]);
   const verdicts = await tryClusters(deps, clustersToProbe(deps, chosen, new Map()));
-  const noDrive = insertsSeed({ needs }) ? await findDriveConflict(deps, machine) : undefined;
+  const ofMedia = await findMediaConflicts(deps, { machine, needs });
   const refusals = [
     ...findMomentConflicts(machine),
     ...findMissingEndpoints(machine, needs),
@@ -95,7 +95,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     ...refuseReferences(known, deps, chosen),
     ...refuseClusters(deps, chosen, verdicts),
     ...findSeedConflicts(deps, { machine, needs }, known.documents),
-    ...(noDrive ? [noDrive] : []),
+    ...ofMedia,
   ];
   return {
     planId: plan.planId,

@@ -140,7 +140,13 @@ async function needsOf({ kind, payload, image, machine }: Case): Promise<StepNee
   };
   const meansOf: MeansOfImages = async () =>
     new Map([
-      [image.ref, { name: image.ref, kind: image.kind ?? "iso", successProof: image.proof ?? "ssh", seed: null }],
+      [
+        image.ref,
+        {
+          ...{ name: image.ref, kind: image.kind ?? "iso", location: image.location },
+          ...{ successProof: image.proof ?? "ssh", seed: null, seedOn: null },
+        },
+      ],
     ]);
   const deps = { steps: allSteps, capabilitiesOf: () => new Set(Object.keys(obedient().can)) as never };
   const needs = await findNeeds(meansOf, deps, { machine, plan: { steps: [step] } as unknown as Plan });

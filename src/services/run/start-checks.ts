@@ -127,7 +127,7 @@ export function checkMoment(machine: Machine): void {
   if (conflict) throw conflict;
 }
 
-export type ImageMeans = Pick<ImageRow, "name" | "kind" | "successProof" | "seed">;
+export type ImageMeans = Pick<ImageRow, "name" | "kind" | "location" | "successProof" | "seed" | "seedOn">;
 /** How those images that there are get onto a machine and prove themselves, by their names. */
 export type MeansOfImages = (names: readonly string[]) => Promise<ReadonlyMap<string, ImageMeans>>;
 

@@ -16,7 +16,7 @@ import { findByRequests, listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
 import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
-import { checkSeeds, findDriveConflict, insertsSeed, UntriedDrive } from "../install/seed-checks.ts";
+import { checkMediaTried, checkSeeds, startOnTriedMedia } from "../install/seed-checks.ts";
 import { checkClusters, startOnTriedClusters } from "./cluster-checks.ts";
 import {
   askedRun,
@@ -68,16 +68,13 @@ export async function startRun(deps: RunDeps, caller: Caller, input: StartRun, p
 }
 
 const startTried = (deps: RunDeps, start: Start): Promise<Run> =>
-  startOnTriedClusters(deps, start.machineId, async (verdicts) => {
-    const started = await starterOf(deps).submit({ ...start, verdicts });
-    if ("run" in started) return started.run;
-    if (!(started.refused instanceof UntriedDrive)) throw started.refused;
-    const conflict = await findDriveConflict(deps, started.refused.machine);
-    if (conflict) throw conflict;
-    const again = await starterOf(deps).submit({ ...start, verdicts, driveTried: true });
-    if ("run" in again) return again.run;
-    throw again.refused;
-  });
+  startOnTriedClusters(deps, start.machineId, (verdicts) =>
+    startOnTriedMedia(deps, async (mediaTried) => {
+      const started = await starterOf(deps).submit({ ...start, verdicts, mediaTried });
+      if ("run" in started) return started.run;
+      throw started.refused;
+    }),
+  );
 
 /** What a call of its own starts, by a plan that is in no catalogue. */
 export interface StartOwnPlan extends Pick<StartRun, "requestId" | "machineId"> {
@@ -103,8 +100,8 @@ interface Start extends StartRun {
   readonly caller: Caller;
   /** Of those clusters that were tried for it. */
   readonly verdicts?: ReadonlyMap<string, ClusterVerdict>;
-  /** Whether the machine's BMC was asked for a second drive. */
-  readonly driveTried?: boolean;
+  /** Whether the machine's BMC was asked for the drives that the media need. */
+  readonly mediaTried?: boolean;
   /** Absent: the plan of the id. */
   readonly plan?: Plan;
   readonly parent?: ParentStep;
@@ -237,7 +234,7 @@ async function createChosen(
       scripts.set(start, checkReferences(references, deps, run));
       checkClusters(deps, run, start.verdicts ?? new Map());
       checkSeeds(deps, run, references.documents);
-      if (deps.findNoSeedDrive && start.driveTried !== true && insertsSeed(run)) throw new UntriedDrive(run.machine);
+      checkMediaTried(deps, run, start.mediaTried === true);
       created.push(start);
     });
   }

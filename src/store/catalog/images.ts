@@ -1,4 +1,4 @@
-import type { SeedFormat } from "../../capabilities/seeds/seed.ts";
+import type { SeedFormat, SeedPlace } from "../../capabilities/seeds/seed.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { defineCatalogTable } from "./catalog-table.ts";
@@ -17,6 +17,8 @@ export interface ImageRow {
   readonly successProof: SuccessProof;
   /** What its installer reads; null: nothing but the address of its medium. */
   readonly seed: SeedFormat | null;
+  /** Where the installer of an ISO looks for its seed; null: on a second medium, or over the network. */
+  readonly seedOn: SeedPlace | null;
   readonly createdAt: Date;
 }
 
@@ -27,6 +29,7 @@ export const imageTable = defineCatalogTable<ImageRow>("images", {
   digest: "digest",
   successProof: "success_proof",
   seed: "seed",
+  seedOn: "seed_on",
   createdAt: "created_at",
 });
 
@@ -36,9 +39,12 @@ export async function insertImage(
   image: Omit<ImageRow, "createdAt"> & { readonly createdBy: string },
 ): Promise<boolean> {
   const inserted = await tx.execute(
-    `insert into images (name, kind, location, digest, success_proof, seed, created_by) values ($1, $2, $3, $4, $5, $6, $7)
+    `insert into images (name, kind, location, digest, success_proof, seed, created_by, seed_on) values ($1, $2, $3, $4, $5, $6, $7, $8)
      on conflict do nothing`,
-    [image.name, image.kind, image.location, image.digest, image.successProof, image.seed, image.createdBy],
+    [
+      ...[image.name, image.kind, image.location, image.digest, image.successProof, image.seed, image.createdBy],
+      image.seedOn,
+    ],
   );
   failPoint("images:written");
   return inserted > 0;

@@ -2,7 +2,14 @@ import { z } from "zod";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { ParentStep } from "../../runs/children/child-run.ts";
 import { type RunThing, runLifecycle } from "../../runs/model/lifecycle.ts";
-import { isActive, type ManualMark, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
+import {
+  isActive,
+  type ManualMark,
+  type MediumRefusal,
+  RUN_ACTIONS,
+  RUN_PHASES,
+  type Run,
+} from "../../runs/model/run.ts";
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import {
@@ -46,7 +53,7 @@ export interface RunRow extends StateColumns {
   initiator: string;
   created_at: Date;
   cancel_requested_at: Date | null;
-  installer_seen: { readonly order?: unknown } | null;
+  installer_seen: InstallerRecord | null;
 }
 
 export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.holder_kind, t.holder_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
@@ -120,7 +127,8 @@ const loading =
       action: actionSchema.parse(row.action),
       cancelRequestedAt: row.cancel_requested_at,
       manual: manualOf(row),
-      installerSeen: typeof row.installer_seen?.order === "string" ? row.installer_seen.order : null,
+      installerSeen: row.installer_seen?.order ?? null,
+      mediumRefused: row.installer_seen?.refused ?? null,
       facts: parseRunFacts(row.facts),
     }));
   };
@@ -138,11 +146,20 @@ async function overtaken(db: Queryable, runs: readonly RunThing[]): Promise<read
   return (await db.query<{ id: string }>({ hot: true, text, values })).map(({ id }) => id);
 }
 
-/** The installation whose installer has reported that it began; null before that. */
-export async function findInstallerSeen(db: Queryable, id: string): Promise<string | null> {
-  const text = "select installer_seen ->> 'order' as seen from runs where id = $1";
-  const [row] = await db.query<{ seen: string | null }>(text, [id]);
-  return row?.seen ?? null;
+/** What is known of the installer of a run's latest installation. */
+export type InstallerRecord = {
+  /** The installation whose installer has reported that it began (`installerMark`). */
+  readonly order?: string;
+  /** The installation whose medium was refused to its BMC, and why. */
+  readonly refused?: MediumRefusal;
+};
+
+export async function findInstallerRecord(db: Queryable, id: string): Promise<InstallerRecord> {
+  const [row] = await db.query<{ seen: InstallerRecord | null }>(
+    "select installer_seen as seen from runs where id = $1",
+    [id],
+  );
+  return row?.seen ?? {};
 }
 
 /** Of whatever things there are, a run can work on all. */

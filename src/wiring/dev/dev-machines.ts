@@ -3,9 +3,10 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { createCluster } from "../../services/catalog/clusters.ts";
-import { createImage } from "../../services/catalog/images.ts";
+import { type CreateImage, createImage, deleteImage } from "../../services/catalog/images.ts";
 import { setMachineCredentials } from "../../services/machine/credentials.ts";
 import { getMachine, registerMachine } from "../../services/machine/machines.ts";
+import { imageTable } from "../../store/catalog/images.ts";
 
 const machinesSchema = z.array(
   z.object({
@@ -42,7 +43,7 @@ export async function recordSimulatedMachines(deps: ServiceDeps, caller: Caller,
     await unlessThere(createCluster(deps, caller, { name, apiUrl: "", kubeconfig, skipProbe: true }));
   for (const { ref, digest, served_at: location } of (await read("/images", imagesSchema)) ?? []) {
     const image = { name: ref, kind: "iso", location, digest, successProof: "ssh" };
-    await unlessThere(createImage(deps, caller, image));
+    await recordImage(deps, caller, image);
   }
   const machines = (await read("/inventory/machines", machinesSchema)) ?? [];
   const bastion = machines.some(({ jump }) => jump) ? await read("/bastion", bastionSchema) : undefined;
@@ -51,6 +52,20 @@ export async function recordSimulatedMachines(deps: ServiceDeps, caller: Caller,
     await Promise.all(some.map((machine) => recordMachine(deps, caller, machine, bastion?.host_key)));
   }
   return machines.length;
+}
+
+/** The simulator is another one than that of an earlier version, or elsewhere: its machines would show another digest than the one on record. */
+async function recordImage(deps: ServiceDeps, caller: Caller, image: CreateImage): Promise<void> {
+  const [known] = await imageTable.list(deps.db, { names: [image.name] });
+  if (known?.digest === image.digest && known.location === image.location) return;
+  try {
+    if (known) await deleteImage(deps, caller, image.name);
+  } catch (error) {
+    // A run installs it: at the next start.
+    if (error instanceof AppError) return;
+    throw error;
+  }
+  await unlessThere(createImage(deps, caller, image));
 }
 
 /** As its operator would. One on record already stays as it is: somebody may have changed it. */

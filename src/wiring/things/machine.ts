@@ -65,10 +65,11 @@ const runTarget = ({
   db,
   secrets,
   seedsAt = null,
+  seededMedia,
   runs: { hardware, steps, runbooks },
   ...tools
 }: TargetTools): WiredTarget<Machine> => {
-  const targetsOf = wireStepTargets({ db, secrets, runbooks, seedsAt });
+  const targetsOf = wireStepTargets({ db, secrets, runbooks, seedsAt, ...(seededMedia && { seededMedia }) });
   return {
     kind: machineTarget,
     asSeen: withFakeEndpoints,

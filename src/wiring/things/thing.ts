@@ -6,6 +6,7 @@ import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { Provider } from "../../capabilities/provider.ts";
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { Fabric } from "../../capabilities/rack/fabric.ts";
+import type { SeededMedia } from "../../capabilities/seeds/seeded-media.ts";
 import type { HandlerOf } from "../../engine/pass.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -43,6 +44,8 @@ export interface HandlerTools extends DeviceTools {
   readonly installTimeout: Duration;
   /** Where BMCs fetch seeds from; null, or absent: nobody has said. */
   readonly seedsAt?: string | null;
+  /** Absent: no image is served with a seed in it. */
+  readonly seededMedia?: SeededMedia;
   /** Firmware files. Absent: there are none here. */
   readonly artifacts?: Artifacts;
   /** What racks keep to. Absent: the defaults of the settings. */

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -23,19 +23,23 @@ let unused: string[];
 let plans = 0;
 beforeAll(async () => {
   bench = await startRunBench({ servesSeeds: true });
-  web = createServer((_, response) => response.end("a medium")).listen(0, "127.0.0.1");
+  const [known] = await bench.control<{ digest: string; served_at: string }[]>("GET", "/images");
+  const medium = Buffer.from(await (await fetch(known?.served_at ?? "")).arrayBuffer());
+  web = createServer((request, response) => serveImage(medium, request, response)).listen(0, "127.0.0.1");
   await once(web, "listening");
-  const [known] = await bench.control<{ digest: string }[]>("GET", "/images");
-  const location = `http://127.0.0.1:${(web.address() as AddressInfo).port}/ubuntu-22.04-k8s.iso`;
+  const at = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+  const image = { kind: "iso", digest: known?.digest ?? "", successProof: "ssh" };
+  const location = `${at}/ubuntu-22.04-k8s.iso`;
   for (const seed of ["", "nocloud", "kickstart"])
-    await createImage(bench.deps, tester, {
-      name: `image-${seed || "without"}`,
-      kind: "iso",
-      location,
-      digest: known?.digest ?? "",
-      successProof: "ssh",
-      seed,
-    });
+    await createImage(bench.deps, tester, { ...image, name: `image-${seed || "without"}`, location, seed });
+  for (const [name, place, seedOn] of [
+    ["image-either", location, "either"],
+    ["image-inside", location, "image"],
+    ["image-replaced", `${at}/replaced/ubuntu-22.04-k8s.iso`, "either"],
+    ["image-text", `${at}/text/ubuntu-22.04-k8s.iso`, "either"],
+    ["image-gone", `${at}/gone/ubuntu-22.04-k8s.iso`, "either"],
+  ] as const)
+    await createImage(bench.deps, tester, { ...image, name, location: place, seed: "nocloud", seedOn });
   await createCloudInit(bench.deps, tester, { name: "mine", content: "#cloud-config\npackages: [kept]\n" });
   unused = bench.simulated.map(({ machine_id }) => machine_id);
 });
@@ -43,6 +47,20 @@ afterAll(async () => {
   web.close();
   await bench.close();
 });
+
+/** A plain web server, which knows one image and answers ranges. */
+function serveImage(medium: Buffer, { url = "", headers }: IncomingMessage, response: ServerResponse): void {
+  if (url.startsWith("/gone/")) return void response.writeHead(404).end();
+  if (url.startsWith("/text/")) return void response.writeHead(206, { "content-range": "bytes 0-0/4" }).end("t");
+  const [, from, to = ""] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? "") ?? [];
+  // Its directories are read when the run is started and when its step begins; all of it is read for the BMC alone.
+  const isReplaced = url.startsWith("/replaced/") && from === "0" && Number(to) > 0;
+  response.setHeader("etag", isReplaced ? '"2"' : '"1"');
+  if (from === undefined) return void response.end(medium);
+  const last = to === "" ? medium.length - 1 : Math.min(Number(to), medium.length - 1);
+  response.writeHead(206, { "content-range": `bytes ${from}-${last}/${medium.length}` });
+  response.end(medium.subarray(Number(from), last + 1));
+}
 
 async function machine(profile: readonly string[] = HIDING): Promise<string> {
   const id = unused.shift();
@@ -124,6 +142,99 @@ test("a run whose seed needs a second drive is refused where the BMC has one alo
   await bench.fault({ device: id, fault: { type: "drop" } });
   const { runId } = await bench.runs.startRun({ requestId: "silent", machineId: id, planId });
   await bench.runs.cancelRun({ runId });
+});
+
+/** An image that a process between us and its server may replace, or keep back. */
+describe("an installer whose BMC has one drive", { timeout: 60_000 }, () => {
+  const ONE_DRIVE = ["one_virtual_drive", ...HIDING];
+  const untilInserted = (id: string): Promise<string> =>
+    eventually(async () => (await truth(id)).media ?? undefined, { what: "the medium is inserted" });
+
+  test("reads its seed in the image that we serve, in pieces, and only while it installs", async () => {
+    const id = await machine(ONE_DRIVE);
+    const runId = await start(id, "image-either");
+    const url = await untilInserted(id);
+    expect(url).toContain(`/seeds/${runId}/`);
+    const [whole, again] = await Promise.all([fetch(url), fetch(url)]);
+    const bytes = Buffer.from(await whole.arrayBuffer());
+    expect([whole.status, whole.headers.get("cache-control")]).toEqual([200, "no-store"]);
+    expect(bytes.equals(Buffer.from(await again.arrayBuffer()))).toBe(true);
+    const text = bytes.toString("latin1");
+    expect(text).toContain("The installation medium of ubuntu:22.04-k8s");
+    expect(text).toContain("ssh-ed25519 ");
+    expect(text).not.toContain("PRIVATE KEY");
+    const piece = await fetch(url, { headers: { range: "bytes=32768-36863" } });
+    expect([piece.status, piece.headers.get("content-range")]).toEqual([206, `bytes 32768-36863/${bytes.length}`]);
+    expect(Buffer.from(await piece.arrayBuffer()).equals(bytes.subarray(32_768, 36_864))).toBe(true);
+    expect((await fetch(url, { method: "HEAD" })).headers.get("content-length")).toBe(String(bytes.length));
+    expect((await fetch(new URL("other.iso", url))).status).toBe(404);
+    const run = await bench.ended(runId);
+    expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+    expect(await truth(id)).toMatchObject({ media: null, second_medium: null, effects: { installs: 1 } });
+    expect((await fetch(url)).status).toBe(404);
+    const told = JSON.stringify([run, await bench.logs(runId)], (_, value) => (typeof value === "bigint" ? 0 : value));
+    expect(told).not.toMatch(/seeds\/run-/);
+  });
+
+  test("is given a second medium all the same where there is a drive for it", async () => {
+    const id = await machine(HIDING);
+    const runId = await start(id, "image-either");
+    expect(await untilSeeded(id)).toContain("/seed.iso");
+    expect((await bench.ended(runId)).phase).toBe(Run_Phase.SUCCEEDED);
+  });
+
+  test("reads its seed in the image wherever the image says that its installer looks there alone", async () => {
+    const id = await machine(HIDING);
+    const runId = await start(id, "image-inside");
+    expect(await untilInserted(id)).toContain(`/seeds/${runId}/`);
+    const run = await bench.ended(runId);
+    expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+  });
+
+  test("is not begun from an image that is replaced in between, and the run says why", async () => {
+    const id = await machine(ONE_DRIVE);
+    const runId = await start(id, "image-replaced");
+    const run = await bench.ended(runId, 20_000);
+    expect(run.phase).toBe(Run_Phase.FAILED);
+    const [event] = await bench.db.query<{ reason: string }>(
+      "select reason from journal where id = $1 and type = 'medium_refused'",
+      [runId],
+    );
+    expect(event?.reason).toMatch(/the image at http.*ubuntu-22.04-k8s.iso (is another version|has \d+ bytes)/);
+    expect((await truth(id)).effects.installs_started).toBe(0);
+  });
+
+  test.each([
+    ["that is no ISO", "image-text", /is too short for an ISO 9660 volume/],
+    ["that is not there", "image-gone", /there is no such file/],
+  ])("is refused an image %s, when the run is started and previewed", async (_, image, why) => {
+    const id = await machine(ONE_DRIVE);
+    await expect(start(id, image)).rejects.toThrow(why);
+    const planId = `plan-${plans}`;
+    const { conflicts } = await bench.client(RunActionsService).previewRun({ machineId: id, planId });
+    expect(conflicts).toEqual([expect.stringMatching(why)]);
+    // With two drives nothing is read of it.
+    await bench.control("PUT", `/devices/${id}/profile`, { profile: ["medium_url_hidden"] });
+    const { runId } = await bench.runs.startRun({ requestId: "two", machineId: id, planId });
+    await bench.runs.cancelRun({ runId });
+  });
+});
+
+test("a further attempt asks for the drives that its media need, as the first did", { timeout: 60_000 }, async () => {
+  const id = await machine();
+  await bench.fault({ device: id, method: "POST", path: SECOND, fault: { type: "status", status: 500 } });
+  const runId = await start(id, "image-nocloud");
+  expect((await bench.ended(runId, 20_000)).phase).toBe(Run_Phase.FAILED);
+  await bench.control("PUT", `/devices/${id}/profile`, { profile: ["one_virtual_drive"] });
+  const actions = bench.client(RunActionsService);
+  for (const again of [actions.rerunRun, actions.retryRun, actions.restartRunClean]) {
+    const refused = await again({ runId, requestId: "again" }).catch((error) => ConnectError.from(error));
+    expect(refused).toMatchObject({ code: Code.FailedPrecondition });
+    expect((refused as ConnectError).message).toContain("this BMC has one virtual drive");
+  }
+  // Who only looks needs none.
+  const adopted = await actions.adoptRun({ runId, requestId: "look" }).catch((error) => ConnectError.from(error));
+  expect(String(adopted)).not.toContain("virtual drive");
 });
 
 test("a seed reaches the machines of many runs that are started at once", { timeout: 60_000 }, async () => {

@@ -56,6 +56,10 @@ export async function benchFor(site: MachineSite, id: string): Promise<Bench> {
   return { site, simulated, machine, log: [] };
 }
 
+const withoutSeeds = (): never => {
+  throw new Error("nothing is installed with a seed here");
+};
+
 function targetsOf({ site, simulated, machine }: Bench): StepTargets {
   return {
     bmc: async () => site.bmc(simulated),
@@ -74,9 +78,8 @@ function targetsOf({ site, simulated, machine }: Bench): StepTargets {
         site.images.find((image) => image.ref === ref),
         ref,
       ),
-    seedUrl: () => {
-      throw new Error("nothing is installed with a seed here");
-    },
+    seedUrl: withoutSeeds,
+    seededImage: withoutSeeds,
     script: async (ref) => site.runbooks.resolve(ref, "script_ref"),
   };
 }

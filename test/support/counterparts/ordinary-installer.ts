@@ -14,7 +14,7 @@ import { type DebianKernel, findDebianKernel } from "./debian-kernel.ts";
 
 /**
  * An installer as distributions have them, with nothing of ours in it: Debian's kernel, busybox and a boot loader. It reads cloud-config from a
- * volume that is labelled CIDATA, or from where its command line says (`ds=nocloud-net;s=…`), as cloud-init does; copies a system onto the
+ * volume that is labelled CIDATA, else from the root of its own medium, or from where its command line says (`ds=nocloud-net;s=…`), as cloud-init does; copies a system onto the
  * disk; gives it the files and keys that it was told; and boots it.
  */
 export interface OrdinaryInstaller {
@@ -91,9 +91,10 @@ if [ -n "$from" ]; then
   image=$(sed -n 's/.*url=\\([^ ]*\\).*/\\1/p' /proc/cmdline)
   copy() { wget -q -O /dev/vda "$image"; }
 else
-  mount -t iso9660 -o ro "$(labelled CIDATA)" /seed
-  cp /seed/user-data /seed/meta-data /tmp/
   mount -t iso9660 -o ro "$(labelled ORDINARY)" /cd
+  seed=$(labelled CIDATA)
+  if [ -n "$seed" ]; then mount -t iso9660 -o ro "$seed" /seed; else mount --bind /cd /seed; fi
+  cp /seed/user-data /seed/meta-data /tmp/
   copy() { dd if=/cd/system.img of=/dev/vda bs=1M; }
 fi
 head -n 1 /tmp/user-data | grep -q '^#cloud-config'

@@ -10,7 +10,7 @@ import type { Duration } from "../../../src/kernel/time/duration.ts";
 import type { Machine } from "../../../src/lifecycles/machine/machine.ts";
 import { type Heard, HeardScript } from "../../../src/runs/model/heard-script.ts";
 import { type AnyStep, type ProbeReport, readProbe, type Undone } from "../../../src/runs/model/step.ts";
-import type { StepTargets } from "../../../src/runs/model/targets.ts";
+import type { SeededImageOrder, StepTargets } from "../../../src/runs/model/targets.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
 
@@ -77,6 +77,7 @@ export function benchOf(
     readonly isReplacedNext?: boolean;
     readonly installsNext?: string;
     readonly installerSeen?: string;
+    readonly mediumRefused?: { readonly order: string; readonly why: string };
     readonly hasNotBegun?: boolean;
     readonly actingAt?: Date;
     readonly receipt?: JsonObject;
@@ -101,6 +102,11 @@ export function benchOf(
       cluster: async () => ({ name: "c1", apiUrl: "https://c1", ca: null, credentials: { token: "t" } }),
       image: async () => anImage,
       seedUrl: (runId: string, token: string) => `http://server/seeds/${runId}/${token}/seed.iso`,
+      seededImage: async ({ runId, token }: SeededImageOrder) => ({
+        url: `http://server/seeds/${runId}/${token}/install.iso`,
+        iso: { bytes: 1, version: "1", digest: "d" },
+        signIn: null,
+      }),
       script: async (ref: string) => runbooks.resolve(ref, "script_ref"),
       ...around.targets,
     },
@@ -115,6 +121,7 @@ export function benchOf(
     isReplacedNext: around.isReplacedNext ?? false,
     installsNext: around.installsNext ?? null,
     installerSeen: around.installerSeen ?? null,
+    mediumRefused: around.mediumRefused ?? null,
     receipt: around.receipt ?? null,
     clock: { now: () => around.now ?? new Date(0) },
     hasNotBegun: around.hasNotBegun ?? false,

@@ -74,6 +74,12 @@ export function addCatalogCommands(program: Command, run: Run): void {
         "what its installer reads: from a second medium, or over the network for a netboot image",
       ).choices(["nocloud", "autoinstall", "kickstart", "ignition"]),
     )
+    .addOption(
+      new Option(
+        "--seed-on <place>",
+        "where the installer of an iso looks for its seed: on a second medium, in the root of its own, or on either",
+      ).choices(["medium", "image", "either"]),
+    )
     .action((name: string, options: CreateImageOptions) =>
       run(async (session) => (await load()).createImage(session, name, options)),
     );

@@ -33,6 +33,7 @@ export interface CreateImageOptions {
   readonly digest: string;
   readonly successProof: string;
   readonly seed?: string;
+  readonly seedOn?: string;
 }
 
 const PAGE_SIZE = 500;
@@ -47,7 +48,7 @@ const imageColumns: readonly Column<Image>[] = [
   { title: "NAME", cell: ({ name }) => name },
   { title: "KIND", cell: ({ kind }) => kind },
   { title: "PROOF", cell: ({ successProof }) => successProof },
-  { title: "SEED", cell: ({ seed }) => seed },
+  { title: "SEED", cell: ({ seed, seedOn }) => (seedOn === "" ? seed : `${seed} (${seedOn})`) },
   { title: "CREATED", cell: (row) => clockTime(row.createdAt), plain: (row) => isoTime(row.createdAt) },
   { title: "LOCATION", cell: ({ location }) => location },
   { title: "DIGEST", cell: ({ digest }) => digest },
@@ -105,9 +106,10 @@ export async function listImages(session: Session): Promise<undefined> {
 }
 
 export async function createImage(session: Session, name: string, options: CreateImageOptions): Promise<undefined> {
-  const { kind, location, digest, successProof, seed = "" } = options;
+  const { kind, location, digest, successProof, seed = "", seedOn = "" } = options;
   const client = await session.client(ImageService);
-  await client.createImage({ name, kind, location, digest, successProof, seed }, { signal: session.signal });
+  const image = { name, kind, location, digest, successProof, seed, seedOn };
+  await client.createImage(image, { signal: session.signal });
   await printDone(session, `Image ${name} created.`, { name });
 }
 

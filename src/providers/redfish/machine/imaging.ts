@@ -26,7 +26,8 @@ export function createMachineImaging(machines: Machines, reset: Reset): Imaging 
       const machine = await machines.open(target, call);
       const drives = await readDrives(machine, drivesFor(order));
       if (order.seed !== undefined) await insertSeed(machine, seedDriveOf(drives, target), order.seed.url);
-      await insert(machine, drives[0], mediumUrl(order));
+      if (order.hasSeedInside) await insertSeed(machine, drives[0], order.location);
+      else await insert(machine, drives[0], mediumUrl(order));
       await setNextBoot(machine, "cd");
     },
 
@@ -44,7 +45,7 @@ export function createMachineImaging(machines: Machines, reset: Reset): Imaging 
       const [main, seed] = drives;
       const isOurs = holds(main, mediumUrl(order)) && !holdsAnotherSeed(seed, order);
       if (!isOurs && holdsSomething(main)) return undefined;
-      const notEjected = isOurs ? await failureOf(() => takeOut(machine, main, mediumUrl(order))) : undefined;
+      const notEjected = isOurs ? await failureOf(() => takeMainOut(machine, main, order)) : undefined;
       // Who does not answer to the one does not answer to the other either: both are for the next try.
       if (notEjected !== undefined && isSilence(notEjected)) throw stillInserted(machine, notEjected, "may");
       const seedStays = await failureOf(() => takeSeedOut(machine, seed, order));
@@ -73,6 +74,14 @@ const areOurs = ([main, seed]: Drives, order: InstallOrder): boolean =>
 const holdsAnotherSeed = (drive: Resource | undefined, { seed }: InstallOrder): boolean =>
   seed !== undefined && drive !== undefined && holdsSomething(drive) && !holds(drive, seed.url);
 
+/** What a BMC says of a medium with a seed in it may be the way to it. */
+async function takeMainOut(machine: OpenMachine, drive: Resource, order: InstallOrder): Promise<void> {
+  const url = mediumUrl(order);
+  const failure = await failureOf(() => takeOut(machine, drive, url));
+  if (failure === undefined) return;
+  throw order.hasSeedInside ? failureOfSeed(machine, failure, withoutSeed(failure, url)) : failure;
+}
+
 async function takeSeedOut(machine: OpenMachine, drive: Resource | undefined, { seed }: InstallOrder): Promise<void> {
   if (seed === undefined || drive === undefined || !holds(drive, seed.url)) return;
   const failure = await failureOf(() => takeOut(machine, drive, seed.url));
@@ -86,7 +95,7 @@ function seedDriveOf([, seed]: Drives, target: BmcTarget): Resource {
   throw bmcFailure(
     "unsupported",
     target,
-    `${nameOf(target)}: this BMC has one virtual drive, and the image reads its seed from a second medium: install it over the network (kind netboot), or use an image without seed`,
+    `${nameOf(target)}: this BMC has one virtual drive, and the image reads its seed from a second medium: install it over the network (kind netboot), or declare with seed_on where else its installer looks`,
   );
 }
 
@@ -204,6 +213,9 @@ const stillInserted = (
  */
 async function readDrives(machine: OpenMachine, wanted: 1 | 2): Promise<Drives> {
   const { client, target, call, places } = machine;
+  // One that lacks a drive may have it by now.
+  const areKnown = places.drives !== undefined && places.drives.length >= wanted;
+  if (!areKnown) places.drives = undefined;
   places.drives ??= await findDrives(machine);
   const found: Resource[] = [];
   for (const path of places.drives.slice(0, wanted)) {
@@ -214,6 +226,7 @@ async function readDrives(machine: OpenMachine, wanted: 1 | 2): Promise<Drives> 
   if (main !== undefined && found.length === Math.min(wanted, places.drives.length))
     return seed === undefined ? [main] : [main, seed];
   places.drives = undefined; // another firmware has them elsewhere
+  if (areKnown) return readDrives(machine, wanted);
   throw cannotInsert(machine);
 }
 

@@ -3,8 +3,8 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
-import { type Called, checkAddress, guardedLookup, type MayReach } from "../transport/allowed-networks.ts";
-import { transportCause } from "../transport/transport-cause.ts";
+import { type Called, checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
+import { transportCause } from "./transport-cause.ts";
 
 /** The rest of a file, from where we are. */
 export interface Downloading {
@@ -12,6 +12,10 @@ export interface Downloading {
   readonly start: number;
   /** Of the whole file; null where the server does not say. */
   readonly total: number | null;
+  /** The server sends all of it, whatever was asked for. */
+  readonly isWhole: boolean;
+  /** What the server says of this version of the file, such as its ETag; empty where it says nothing. */
+  readonly version: string;
   readonly chunks: AsyncIterable<Uint8Array>;
   /** Ends the connection; harmless once it has ended. */
   close(): void;
@@ -21,6 +25,8 @@ export interface DownloadRequest {
   readonly url: string;
   /** The bytes that are here already. */
   readonly from: number;
+  /** The last byte; absent: all that follow. */
+  readonly to?: number;
   readonly secretHeaders: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
@@ -30,6 +36,8 @@ export interface DownloadOptions {
   readonly mayReach: MayReach;
   /** PEM. Without any, those that the runtime trusts. */
   readonly caCertificates?: readonly string[];
+  /** Whom messages name. Absent: a server of firmware files. */
+  readonly called?: Called;
 }
 
 export type Download = (request: DownloadRequest) => Promise<Downloading | "nothing_left">;
@@ -44,28 +52,29 @@ const LONGEST_PAUSE_MS = 15 * 60_000;
  * Asks for a file, from where an earlier attempt has come. Every address is checked just before it is connected to, also those that a
  * server leads on to, and no header that proves who we are goes to another host or over a connection that others can read.
  */
-export function createDownload({ mayReach, caCertificates }: DownloadOptions): Download {
+export function createDownload(options: DownloadOptions): Download {
+  const { mayReach, caCertificates, called = ARTIFACT_SERVER } = options;
   const agents = {
     https: new HttpsAgent({ keepAlive: false, ...(caCertificates && { ca: [...caCertificates] }) }),
     http: new HttpAgent({ keepAlive: false }),
   };
   return async (request) => {
-    const first = new URL(request.url);
+    const first: Place = { url: new URL(request.url), called };
     let at = first;
     for (let redirects = 0; ; redirects += 1) {
-      const isSafe = at.protocol === "https:" && at.host === first.host;
+      const isSafe = isSafeFor(at, first);
       const response = await ask(at, agents, mayReach, {
         ...request,
         secretHeaders: isSafe ? request.secretHeaders : {},
       });
-      const next = leadsTo(response, at);
+      const next = leadsTo(response, at.url);
       if (next === undefined) return readAnswer(response, at, first, request);
       response.destroy();
       if (redirects === MOST_REDIRECTS)
         throw failure("protocol", at, `leads on more than ${MOST_REDIRECTS} times`, { disposition: "fail" });
-      if (next.protocol !== "https:" && (next.protocol !== "http:" || first.protocol === "https:"))
+      if (next.protocol !== "https:" && (next.protocol !== "http:" || first.url.protocol === "https:"))
         throw failure("protocol", at, `leads on to ${next.protocol}//, which is not as safe`, { disposition: "fail" });
-      at = next;
+      at = { url: next, called };
     }
   };
 }
@@ -79,16 +88,29 @@ function leadsTo({ statusCode = 0, headers }: IncomingMessage, at: URL): URL | u
 
 /** Without user, password and query: those may be secrets. */
 const nameOf = ({ protocol, host, pathname }: URL): string => `${protocol}//${host}${pathname}`;
-const CALLED: Called = { at: "artifact_server", name: "artifact server", setting: "firmware.allowed_networks" };
+const ARTIFACT_SERVER: Called = {
+  at: "artifact_server",
+  name: "artifact server",
+  setting: "firmware.allowed_networks",
+};
+
+/** What is asked, and whom messages name for it. */
+interface Place {
+  readonly url: URL;
+  readonly called: Called;
+}
+
+const isSafeFor = ({ url }: Place, first: Place): boolean => url.protocol === "https:" && url.host === first.url.host;
 
 function ask(
-  at: URL,
+  place: Place,
   agents: { readonly https: HttpsAgent; readonly http: HttpAgent },
   mayReach: MayReach,
-  { from, secretHeaders, signal }: DownloadRequest,
+  { from, to, secretHeaders, signal }: DownloadRequest,
 ): Promise<IncomingMessage> {
+  const { url: at, called } = place;
   const host = at.hostname.replace(/^\[(.*)\]$/, "$1");
-  checkAddress(host, mayReach, CALLED);
+  checkAddress(host, mayReach, called);
   const isSecure = at.protocol === "https:";
   const options: RequestOptions = {
     host,
@@ -96,12 +118,12 @@ function ask(
     path: `${at.pathname}${at.search}`,
     method: "GET",
     agent: isSecure ? agents.https : agents.http,
-    lookup: guardedLookup(mayReach, CALLED),
+    lookup: guardedLookup(mayReach, called),
     headers: {
       accept: "*/*",
       "accept-encoding": "identity",
       ...secretHeaders,
-      ...(from > 0 && { range: `bytes=${from}-` }),
+      ...((from > 0 || to !== undefined) && { range: `bytes=${from}-${to ?? ""}` }),
     },
   };
   return new Promise((resolve, reject) => {
@@ -110,9 +132,9 @@ function ask(
     signal.addEventListener("abort", onAbort, { once: true });
     request.once("close", () => signal.removeEventListener("abort", onAbort));
     request.setTimeout(LONGEST_SILENCE, () =>
-      request.destroy(failure("timed_out", at, "has sent nothing for a minute")),
+      request.destroy(failure("timed_out", place, "has sent nothing for a minute")),
     );
-    request.on("error", (error) => reject(failedAt(at, error, signal)));
+    request.on("error", (error) => reject(failedAt(place, error, signal)));
     request.on("response", resolve);
     if (signal.aborted) onAbort();
     else request.end();
@@ -121,14 +143,16 @@ function ask(
 
 function readAnswer(
   response: IncomingMessage,
-  at: URL,
-  first: URL,
+  at: Place,
+  first: Place,
   { from, secretHeaders, signal }: DownloadRequest,
 ): Downloading | "nothing_left" {
   const { statusCode: status = 0, headers } = response;
   const open = (start: number, total: number | null): Downloading => ({
     start,
     total,
+    isWhole: status === 200,
+    version: [headers.etag, headers["last-modified"]].filter((each) => each !== undefined).join(" "),
     chunks: chunksOf(response, at, signal),
     close: () => void response.destroy(),
   });
@@ -142,7 +166,7 @@ function readAnswer(
   throw refusal(at, first, status, headers["retry-after"], Object.keys(secretHeaders).length > 0);
 }
 
-async function* chunksOf(response: IncomingMessage, at: URL, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* chunksOf(response: IncomingMessage, at: Place, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of response) yield chunk as Uint8Array;
   } catch (error) {
@@ -151,8 +175,8 @@ async function* chunksOf(response: IncomingMessage, at: URL, signal: AbortSignal
 }
 
 function refusal(
-  at: URL,
-  first: URL,
+  at: Place,
+  first: Place,
   status: number,
   retryAfter: string | undefined,
   hadToken: boolean,
@@ -160,7 +184,7 @@ function refusal(
   if (status === 401 || status === 403) {
     const why = !hadToken
       ? "the record has no token"
-      : at.protocol === "https:" && at.host === first.host
+      : isSafeFor(at, first)
         ? "the token of the record does not do"
         : "the token is not sent to other hosts, nor unencrypted";
     return failure(status === 401 ? "credentials_rejected" : "forbidden", at, `answers ${status}: ${why}`, { status });
@@ -179,16 +203,16 @@ function refusal(
 
 const failure = (
   code: DeviceCause,
-  at: URL,
+  { url, called }: Place,
   did: string,
   options: ConstructorParameters<typeof DeviceFailure>[3] = {},
 ): DeviceFailure =>
-  new DeviceFailure(code, "artifact_server", `the artifact server at ${nameOf(at)} ${did}`, {
+  new DeviceFailure(code, called.at, `the ${called.name} at ${nameOf(url)} ${did}`, {
     ...options,
-    facts: { address: at.host },
+    facts: { address: url.host },
   });
 
-function failedAt(at: URL, error: unknown, signal: AbortSignal): unknown {
+function failedAt(at: Place, error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof StepFailure) return error;
   return failure("unreachable", at, `cannot be reached: ${transportCause(error)}`, { cause: error });

@@ -1,11 +1,11 @@
 import { horizonAge } from "../store/lifecycle/journal.ts";
-import { countStates, measureClaimWaits, workDepth } from "../store/lifecycle/measurements.ts";
+import { countStates, measureClaimWaits, measureRequests, workDepth } from "../store/lifecycle/measurements.ts";
 import type { ThingStores } from "../store/lifecycle/things.ts";
 import { countBanners } from "../store/machine/conditions.ts";
 import type { Queryable } from "../store/postgres/database.ts";
 import type { Collect } from "../telemetry/metrics.ts";
 
-/** The gauges that only the database knows: things by state, above SLA, failing, waiting for claims, conditions of machines, work depth, age of the journal's horizon. */
+/** The gauges that only the database knows: things by state, above SLA, failing, requested, waiting for claims, conditions of machines, work depth, age of the journal's horizon. */
 export function createFleetCollector({
   db,
   stores,
@@ -15,9 +15,14 @@ export function createFleetCollector({
 }): Collect {
   return async () => {
     const kinds = [...stores.keys()];
-    const [states, depths, waits, conditions, horizon] = await Promise.all([
+    const [states, requests, depths, waits, conditions, horizon] = await Promise.all([
       Promise.all(
         [...stores].map(async ([kind, store]) => (await countStates(db, store)).map((count) => ({ kind, ...count }))),
+      ),
+      Promise.all(
+        [...stores].map(async ([kind, store]) =>
+          (await measureRequests(db, store)).map((pending) => ({ kind, ...pending })),
+        ),
       ),
       workDepth(db, kinds),
       measureClaimWaits(db, kinds),
@@ -39,6 +44,12 @@ export function createFleetCollector({
         labels: { condition },
         value: machines,
       })),
+      millwright_requests_pending: requests
+        .flat()
+        .map(({ kind, request, things }) => ({ labels: { kind, request }, value: things })),
+      millwright_requests_oldest_pending_seconds: requests
+        .flat()
+        .map(({ kind, request, oldestSeconds }) => ({ labels: { kind, request }, value: oldestSeconds })),
       millwright_things_waiting_for_claims: waits.map(({ kind, things }) => ({ labels: { kind }, value: things })),
       millwright_claims_oldest_wait_seconds: waits.map(({ kind, oldestSeconds }) => ({
         labels: { kind },

@@ -36,6 +36,16 @@ export const METRICS = {
     labels: ["condition"],
     doc: "Machines for which a condition holds that calls for somebody: `NeedsIntervention`, `Degraded`. Retired ones are left out. The same on every replica.",
   },
+  millwright_requests_pending: {
+    type: "gauge",
+    labels: ["kind", "request"],
+    doc: "Things of which something is requested that has not ended: a `maintenance` or a `reprovision` that waits or is carried out. The same on every replica.",
+  },
+  millwright_requests_oldest_pending_seconds: {
+    type: "gauge",
+    labels: ["kind", "request"],
+    doc: "How long ago the oldest request was made that has not ended; 0 when there is none.",
+  },
   millwright_things_waiting_for_claims: {
     type: "gauge",
     labels: ["kind"],

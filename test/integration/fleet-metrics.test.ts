@@ -59,6 +59,12 @@ test("/metrics shows states, lateness, failures, conditions, waits for claims, w
        ('machine', 'm-1', 'run', 'r-3', 'x', now() - interval '3 hours', null, now()),
        ('machine', 'm-1', 'run', 'r-4', 'x', now() - interval '5 seconds', null, null)`,
   );
+  await db.execute(
+    `insert into racks (id, name, state, rack_profile_id, state_since, maintenance_requested, reprovision_requested) values
+       ('r1', 'r1', 'ready', 'p', now(), jsonb_build_object('requested_at', now() - interval '2 hours'), null),
+       ('r2', 'r2', 'error', 'p', now(), '{"requested_at": "no time"}', jsonb_build_object('requested_at', now() - interval '90 seconds')),
+       ('r3', 'r3', 'discovering', 'p', now() - interval '1 day', null, null)`,
+  );
   const metrics = createMetrics({ processMetrics: false });
   metrics.collectWith(createFleetCollector({ db, stores: allStores }));
   const { body } = await metrics.render();
@@ -70,6 +76,14 @@ test("/metrics shows states, lateness, failures, conditions, waits for claims, w
         ?.split(" ")[1] ?? Number.NaN,
     );
 
+  expect(value('millwright_things{kind="rack",state="error"}')).toBe(1);
+  expect(value('millwright_things_above_sla{kind="rack",state="discovering"}')).toBe(1);
+  expect(value('millwright_requests_pending{kind="rack",request="maintenance"}')).toBe(2);
+  expect(value('millwright_requests_pending{kind="rack",request="reprovision"}')).toBe(1);
+  expect(value('millwright_requests_pending{kind="power_shelf",request="maintenance"}')).toBe(0);
+  const oldest = value('millwright_requests_oldest_pending_seconds{kind="rack",request="maintenance"}');
+  expect(oldest).toBeGreaterThanOrEqual(7_200);
+  expect(value('millwright_requests_oldest_pending_seconds{kind="power_shelf",request="maintenance"}')).toBe(0);
   expect(value('millwright_things{kind="power_shelf",state="ready"}')).toBe(2);
   expect(value('millwright_things{kind="power_shelf",state="maintenance"}')).toBe(2);
   expect(value('millwright_things{kind="power_shelf",state="error"}')).toBe(0);

@@ -1102,6 +1102,13 @@ export declare type RackMember = Message<"millwright.v1.RackMember"> & {
    * @generated from field: repeated millwright.v1.RackMemberFirmware firmware = 10;
    */
   firmware: RackMemberFirmware[];
+
+  /**
+   * The record that says so: the one of the last maintenance that covered the device, else the default of the hardware type.
+   *
+   * @generated from field: string wanted_firmware = 11;
+   */
+  wantedFirmware: string;
 };
 
 /**

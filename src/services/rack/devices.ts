@@ -22,6 +22,8 @@ export interface RackDevice {
   readonly why: string;
   /** As last read. */
   readonly power: string | null;
+  /** The record that says which firmware it should have; null: none does. */
+  readonly wantedFirmware: string | null;
   readonly firmware: readonly ComponentVersion[];
 }
 
@@ -41,7 +43,6 @@ export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Pr
     listSwitches(db, { ids: ids(rack.switches) }),
     listPowerShelves(db, { ids: ids(rack.shelves) }),
   ]);
-  const wanted = wantedFirmware(rack);
   const byId = <T extends { readonly id: string }>(devices: readonly T[]) =>
     new Map(devices.map((each) => [each.id, each]));
   const [ofMachine, ofReprovision, ofSwitch, ofShelf] = [
@@ -50,41 +51,49 @@ export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Pr
     byId<SwitchRecord>(switches),
     byId<PowerShelfRecord>(shelves),
   ];
+  const withFirmware = (device: FirmwareDevice, described: Described, installed: Versions): RackDevice => {
+    const { id, versions } = wantedOf(rack, device, described.id);
+    return { ...described, wantedFirmware: id, firmware: compared(versions, installed) };
+  };
   return [
     ...rack.trays.map((tray) => {
       const machine = ofMachine.get(tray.id);
-      return {
-        ...trayDevice(tray, machine, ofReprovision.get(tray.id)),
-        firmware: versions(wanted.compute, {
-          ...(machine?.facts.bmcFirmware != null && { bmc: machine.facts.bmcFirmware }),
-          ...machine?.facts.firmware,
-        }),
-      };
+      const described = trayDevice(tray, machine, ofReprovision.get(tray.id));
+      return withFirmware("compute", described, versionsOf(machine?.facts));
     }),
     ...rack.switches.map((each) => {
       const device = ofSwitch.get(each.id);
-      const { bmcFirmware = null, firmware = {} } = device?.facts ?? {};
-      return {
-        ...switchDevice(each, device),
-        firmware: versions(wanted.switch, { ...(bmcFirmware !== null && { bmc: bmcFirmware }), ...firmware }),
-      };
+      return withFirmware("switch", switchDevice(each, device), versionsOf(device?.facts));
     }),
     ...rack.shelves.map((each) => {
       const device = ofShelf.get(each.id);
-      return { ...shelfDevice(each, device), firmware: versions(wanted.power_shelf, shelfVersions(device)) };
+      return withFirmware("power_shelf", shelfDevice(each, device), shelfVersions(device));
     }),
   ];
 }
 
-/** What the devices were flashed with last, else the default of the rack's hardware type. */
-function wantedFirmware({ facts: { workSet }, defaultFirmware, profile }: RackRecord): WantedVersions {
-  if (workSet?.firmware) return workSet.firmware.wanted;
-  const of = (device: FirmwareDevice) =>
-    defaultFirmware && profile ? componentsFor(defaultFirmware, device, profile.class) : [];
-  return { compute: of("compute"), switch: of("switch"), power_shelf: of("power_shelf") };
+type Versions = Readonly<Record<string, string>>;
+
+/** What the device was flashed with last, else the default of the rack's hardware type. A maintenance may cover some devices alone. */
+function wantedOf(
+  { facts: { workSet }, defaultFirmware, profile }: RackRecord,
+  device: FirmwareDevice,
+  id: string,
+): { readonly id: string | null; readonly versions: WantedVersions[FirmwareDevice] } {
+  const covered = [workSet?.machines, workSet?.switches, workSet?.shelves].some((ids) => ids?.includes(id));
+  if (workSet?.firmware && covered) return { id: workSet.firmware.id, versions: workSet.firmware.wanted[device] };
+  if (!defaultFirmware || !profile) return { id: null, versions: [] };
+  return { id: defaultFirmware.id, versions: componentsFor(defaultFirmware, device, profile.class) };
 }
 
-type Described = Omit<RackDevice, "firmware">;
+function versionsOf(
+  facts: { readonly bmcFirmware: string | null; readonly firmware: Versions | null } | undefined,
+): Versions {
+  if (!facts) return {};
+  return { ...(facts.bmcFirmware !== null && { bmc: facts.bmcFirmware }), ...facts.firmware };
+}
+
+type Described = Omit<RackDevice, "firmware" | "wantedFirmware">;
 type Reprovision = Awaited<ReturnType<typeof hostReprovisionStore.load>>["things"][number];
 
 function trayDevice(tray: Tray, machine: MachineRecord | undefined, own: Reprovision | undefined): Described {
@@ -132,7 +141,7 @@ const shelfDevice = (each: RackShelf, device: PowerShelfRecord | undefined): Des
 });
 
 /** Of its supplies, one version; where they differ, all of them. */
-function shelfVersions(device: PowerShelfRecord | undefined): Readonly<Record<string, string>> {
+function shelfVersions(device: PowerShelfRecord | undefined): Versions {
   if (!device) return {};
   const supplies = [...new Set(device.facts.powerSupplies.flatMap(({ firmware }) => firmware ?? []))];
   const { bmcFirmware } = device.facts;
@@ -142,10 +151,7 @@ function shelfVersions(device: PowerShelfRecord | undefined): Readonly<Record<st
   };
 }
 
-const versions = (
-  wanted: WantedVersions[FirmwareDevice],
-  installed: Readonly<Record<string, string>>,
-): readonly ComponentVersion[] =>
+const compared = (wanted: WantedVersions[FirmwareDevice], installed: Versions): readonly ComponentVersion[] =>
   wanted.map(({ component, version, targets }) => ({
     component,
     wanted: version,
@@ -153,11 +159,7 @@ const versions = (
   }));
 
 /** Devices name their parts as they like: by the record's targets, by its word, or with its word among others. A guess is none. */
-function installedOf(
-  installed: Readonly<Record<string, string>>,
-  component: string,
-  targets: readonly string[],
-): string | null {
+function installedOf(installed: Versions, component: string, targets: readonly string[]): string | null {
   const names = Object.keys(installed);
   const lastOf = (target: string) => target.split("/").findLast((part) => part !== "") ?? "";
   const isOneOf = (name: string, words: readonly string[]) =>

@@ -82,3 +82,26 @@ export async function measureClaimWaits(db: Queryable, kinds: readonly string[])
     [kinds],
   );
 }
+
+export interface PendingRequests {
+  /** Such as maintenance. */
+  readonly request: string;
+  readonly things: number;
+  readonly oldestSeconds: number;
+}
+
+/** Requests of a kind that wait or are carried out, one line a sort of request, also where there is none. */
+export async function measureRequests(db: Queryable, { table, requests }: ThingStore): Promise<PendingRequests[]> {
+  return Promise.all(
+    Object.entries(requests).map(async ([field, { column }]) => {
+      // The time is text that a service wrote: one that cannot be read counts as now, and spoils no page of metrics.
+      const at = `case when ${column} ->> 'requested_at' ~ '^\\d{4}-\\d\\d-\\d\\dT' then (${column} ->> 'requested_at')::timestamptz else now() end`;
+      const [row] = await db.query<{ things: number; oldest: number }>(
+        `select count(*) as things, greatest(coalesce(extract(epoch from now() - min(${at})), 0), 0)::float8 as oldest
+           from ${table} where ${column} is not null`,
+      );
+      const request = field.replace(/Request$/, "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return { request, things: row?.things ?? 0, oldestSeconds: row?.oldest ?? 0 };
+    }),
+  );
+}

@@ -153,20 +153,21 @@ describe("switches and racks in lists", () => {
   let switches: ReturnType<typeof createClient<typeof SwitchService>>;
   beforeAll(async () => {
     switches = createClient(SwitchService, it.api.grpc());
-    await LISTED_ROWS.switches(it.db, 1, 12);
+    await LISTED_ROWS.switches(it.db, 1, 13);
   });
   const idsOf = async (request: object) => (await switches.listSwitches(request)).switches.map(({ id }) => id);
 
   test("switches are found by filters, in any order, and those marked for deletion only when they are asked for", async () => {
     expect(await idsOf({ filter: "fabric=not_ok", orderBy: "tray_index desc" })).toEqual([
       "sw-00007",
+      "sw-00013",
       "sw-00011",
       "sw-00001",
     ]);
     expect(await idsOf({ rackId: "rack-1", state: "bomvalidating" })).toEqual([]);
     expect(await idsOf({ nvosMac: "DD-00-00-00-00-07" })).toEqual(["sw-00007"]);
     expect(await idsOf({ filter: "deleted=true" })).toEqual(["sw-00005", "sw-00010"]);
-    expect((await switches.listSwitches({ withTotal: true, pageSize: 2 })).totalSize).toBe(10);
+    expect((await switches.listSwitches({ withTotal: true, pageSize: 2 })).totalSize).toBe(11);
   });
 
   test("a switch is shown with its place, fabric and why, and is read when somebody asks", async () => {
@@ -209,8 +210,16 @@ describe("switches and racks in lists", () => {
     expect(rack?.firmware).toBe("fw-9");
     expect(rack?.members.find(({ id }) => id === "sw-00001")).toMatchObject({
       ...{ kind: "switch", name: "Switch 1", state: "error", why: "its BMC is silent" },
-      firmware: [{ component: "bmc", installed: "8.7", wanted: "9.0" }],
+      ...{ wantedFirmware: "fw-9", firmware: [{ component: "bmc", installed: "8.7", wanted: "9.0" }] },
     });
+    // A maintenance of this one switch gave it another: the others are still measured by the default.
+    const wanted = { compute: [], power_shelf: [], switch: [{ component: "bmc", version: "8.7", targets: [] }] };
+    const workSet = { machines: [], switches: ["sw-00001"], shelves: [], leftOut: [], fabric: false, isOff: false };
+    const facts = { workSet: { ...workSet, barsForMs: 0, firmware: { id: "fw-8", wanted } } };
+    await it.db.execute("update racks set facts = facts || $1::jsonb where id = 'rack-1'", [JSON.stringify(facts)]);
+    const after = await rackOf("rack-1");
+    const wantedBy = (id: string) => after?.members.find((member) => member.id === id)?.wantedFirmware;
+    expect([wantedBy("sw-00001"), wantedBy("sw-00013")]).toEqual(["fw-8", "fw-9"]);
   });
 
   test("racks that need somebody come first by urgency", async () => {

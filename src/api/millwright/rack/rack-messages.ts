@@ -66,6 +66,7 @@ const memberOf = (device: RackDevice): MessageInitShape<typeof RackMemberSchema>
   unprovenRun: device.unprovenRun ?? "",
   why: device.why,
   powerState: device.power ?? "unknown",
+  wantedFirmware: device.wantedFirmware ?? "",
   firmware: device.firmware.map(({ component, installed, wanted }) => ({
     component,
     installed: installed ?? "",

@@ -69,14 +69,26 @@ function transitionText(data: JsonObject, reason: string): string {
       }),
     );
   }
-  const begun = isObject(data.state) && isObject(data.state.request) ? data.state.request : undefined;
-  return begun ? requestText(begun) : reason;
+  const state = isObject(data.state) ? data.state : {};
+  const begun = isObject(state.request) ? requestText(state.request) : "";
+  return joined(begun || reason, placeText(state));
 }
 
-/** power_off for kim (https://tracker/1). */
+/** Where in its state the thing is: firmware upgrade, wait for complete. */
+const placeText = ({ activity, phase, step }: JsonObject): string =>
+  [activity, phase, step]
+    .map(textOf)
+    .filter((word) => word !== "")
+    .map(spoken)
+    .join(", ");
+
+/** power_off for kim (https://tracker/1); of a rack, its activities. */
 function requestText(request: JsonObject): string {
   const initiator = textOf(request.initiator);
-  return `${textOf(request.operation) || "request"}${initiator === "" ? "" : ` for ${initiator}`}`;
+  const activities = Array.isArray(request.activities) ? request.activities.filter(isObject) : undefined;
+  const kinds = activities?.map(({ kind }) => spoken(textOf(kind))).join(", ");
+  const what = textOf(request.operation) || (kinds === "" ? "all activities" : kinds) || "request";
+  return `${what}${initiator === "" ? "" : ` for ${initiator}`}`;
 }
 
 function toneOf({ toState, type, alarm }: Event): Tone | undefined {

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { FILTER_OPTION, YES_TO_FILTER } from "../device/many-options.ts";
 import { addHistoryOptions } from "../event/history.ts";
 import type { HistoryOptions } from "../event/history-read.ts";
 import { addHealthReportCommands } from "../health-report/health-report.ts";
@@ -151,13 +152,20 @@ function addCertificate(machine: Command, run: Run): void {
 function addReprovision(machine: Command, run: Run): void {
   machine
     .command("reprovision")
-    .argument("<id>", "a machine in a rack")
-    .description("compare its firmware with the default of its rack's hardware type, and write what differs")
+    .argument("[id...]", "machines in racks")
+    .description(
+      "compare the firmware of machines with the default of their racks' hardware type, and write what differs",
+    )
     .option("--reset", "also while it waits for its rack; refused while the rack works on it")
     .option("--reference <text>", "why, such as the address of a ticket")
-    .addHelpText("after", "\nExample:\n  millwright machine reprovision m-rack1-03 --reference https://tracker/FW-12")
-    .action((id: string, options: ReprovisionOptions) =>
-      run(async (session) => (await import("./reprovision.ts")).reprovisionMachine(session, id, options)),
+    .option(FILTER_OPTION, "in place of ids: all machines that it admits, such as rack=rack-1")
+    .option(...YES_TO_FILTER)
+    .addHelpText(
+      "after",
+      "\nExamples:\n  millwright machine reprovision m-rack1-03 m-rack1-04 --reference https://tracker/FW-12\n  millwright machine reprovision --filter 'rack=rack-1' --yes",
+    )
+    .action((ids: readonly string[], options: ReprovisionOptions) =>
+      run(async (session) => (await import("./reprovision.ts")).reprovisionMachines(session, { ...options, ids })),
     );
 }
 

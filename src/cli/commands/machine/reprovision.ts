@@ -1,25 +1,27 @@
 import { MachineLifecycleService } from "../../../../contract/millwright/v1/machine_pb.js";
 import type { Session } from "../../client/session.ts";
-import { printDone } from "../../terminal/printing.ts";
+import { actOnEach, type Done } from "../device/many.ts";
+import type { Chosen } from "../device/many-options.ts";
+import { readMachines } from "./read.ts";
 
-export interface ReprovisionOptions {
+export interface ReprovisionOptions extends Omit<Chosen, "ids"> {
   readonly reset?: boolean;
   readonly reference?: string;
 }
 
-export async function reprovisionMachine(
+/** Each machine by a request of its own. */
+export function reprovisionMachines(
   session: Session,
-  machineId: string,
-  { reset = false, reference = "" }: ReprovisionOptions,
-): Promise<undefined> {
-  const client = await session.client(MachineLifecycleService);
-  const { requestId } = await client.reprovisionMachine({ machineId, reset, reference }, { signal: session.signal });
-  await printDone(
-    session,
-    `Machine ${machineId} renews its firmware as soon as it may: millwright explain host_reprovision ${machineId}`,
-    {
-      machine_id: machineId,
-      request_id: requestId,
-    },
-  );
+  { reset = false, reference = "", ...chosen }: ReprovisionOptions & Chosen,
+): Promise<number | undefined> {
+  const act = async (machineId: string): Promise<Done> => {
+    const client = await session.client(MachineLifecycleService);
+    const { requestId } = await client.reprovisionMachine({ machineId, reset, reference }, { signal: session.signal });
+    return {
+      sentence: `Machine ${machineId} renews its firmware as soon as it may: millwright explain host_reprovision ${machineId}`,
+      facts: { machine_id: machineId, request_id: requestId },
+    };
+  };
+  const list = async (filter: string) => (await readMachines(session, filter)).map(({ machineId }) => machineId);
+  return actOnEach(session, { word: "reprovision", noun: "machine", nouns: "machines", list, act }, chosen);
 }

@@ -27,7 +27,7 @@ export async function listRacks(session: Session, options: ListRacksOptions): Pr
 }
 
 /** All matching racks, page after page. */
-async function readRacks(
+export async function readRacks(
   session: Session,
   options: Omit<ListRacksOptions, "watch">,
 ): Promise<{ readonly items: Rack[]; readonly total: number | undefined }> {

@@ -1,8 +1,11 @@
 import { type Rack, RackService } from "../../../../contract/millwright/v1/rack_pb.js";
-import { EXIT, UsageError } from "../../client/errors.ts";
+import { CliError, EXIT, UsageError } from "../../client/errors.ts";
 import { followEvents } from "../../client/events.ts";
 import type { Session } from "../../client/session.ts";
 import { printDone } from "../../terminal/printing.ts";
+import { actOnEach, chosenIds, type Done, printResults, type Result, resultOf } from "../device/many.ts";
+import type { Chosen } from "../device/many-options.ts";
+import { readRacks } from "./list.ts";
 
 export interface StartOptions {
   readonly rack: string;
@@ -19,6 +22,13 @@ export interface StartOptions {
   readonly wait?: boolean;
 }
 
+/** The same as it is typed: several racks, or those that a filter chooses. */
+export interface StartManyOptions extends Omit<StartOptions, "rack"> {
+  readonly rack?: readonly string[];
+  readonly filter?: string;
+  readonly yes?: boolean;
+}
+
 const KINDS = {
   "firmware-upgrade": "firmware_upgrade",
   "configure-nmx-cluster": "configure_nmx_cluster",
@@ -26,19 +36,58 @@ const KINDS = {
 } as const;
 const WORDS = Object.keys(KINDS) as (keyof typeof KINDS)[];
 
-export async function startMaintenance(session: Session, options: StartOptions): Promise<number | undefined> {
+/** Of one rack, or of several that are maintained in the same way: each is requested before any is waited for. */
+export async function startMaintenance(session: Session, options: StartManyOptions): Promise<number | undefined> {
+  const { rack: _, filter, yes: __, ...rest } = options;
+  const racks = await racksOf(session, options);
+  const [only] = racks;
+  if (only !== undefined && racks.length === 1 && filter === undefined) {
+    const requested = await start(session, { ...rest, rack: only });
+    const { sentence, facts, failed } = rest.wait ? await awaitEnd(session, only, requested.requestId) : requested;
+    await printDone(session, sentence, facts);
+    return failed;
+  }
+  const results: Result[] = [];
+  const requests = new Map<string, string>();
+  for (const rack of racks)
+    results.push(
+      await resultOf(session, rack, async () => {
+        const requested = await start(session, { ...rest, rack });
+        requests.set(rack, requested.requestId);
+        return requested;
+      }),
+    );
+  if (!rest.wait) return printResults(session, results);
+  return printResults(session, await Promise.all(results.map(awaited)));
+
+  async function awaited(result: Result): Promise<Result> {
+    const requestId = requests.get(result.id);
+    return requestId === undefined
+      ? result
+      : resultOf(session, result.id, () => awaitEnd(session, result.id, requestId));
+  }
+}
+
+async function start(session: Session, options: StartOptions): Promise<Done & { readonly requestId: string }> {
   const client = await session.client(RackService);
   const { requestId } = await client.startRackMaintenance(requestOf(options), { signal: session.signal });
-  if (options.wait) return awaitEnd(session, options.rack, requestId);
-  await printDone(
-    session,
-    `Maintenance of rack ${options.rack} is requested; \`millwright rack show ${options.rack}\` shows it.`,
-    {
-      rack: options.rack,
-      request_id: requestId,
-    },
-  );
-  return undefined;
+  const { rack } = options;
+  const sentence = `Maintenance of rack ${rack} is requested; \`millwright rack show ${rack} --watch\` follows it.`;
+  return { sentence, facts: { rack, request_id: requestId }, requestId };
+}
+
+/** A device belongs to one rack: where several are given, the others would refuse it. */
+export async function racksOf(session: Session, options: StartManyOptions): Promise<readonly string[]> {
+  const { rack: ids = [], filter, yes, machineIds, switchIds, powerShelfIds } = options;
+  const chosen = { ids, ...(filter !== undefined && { filter }), ...(yes !== undefined && { yes }) };
+  const hasDevices = (machineIds ?? switchIds ?? powerShelfIds) !== undefined;
+  if (hasDevices && (filter !== undefined || new Set(ids).size > 1))
+    throw new UsageError(
+      "--machine-ids, --switch-ids, --power-shelf-ids: name devices of one rack; several racks are given",
+      "`millwright component firmware update` takes devices of several racks",
+    );
+  const verb = { ...RACKS, word: "start the maintenance of", list: listIds(session) };
+  return chosenIds(session, verb, chosen);
 }
 
 /** What is asked for; a preview is asked for with the same. */
@@ -78,65 +127,67 @@ function activitiesOf({ activities = [], firmwareVersion, components, operation 
 }
 
 /** Prints each state that the rack enters, until the request has ended and the rack rests again. */
-async function awaitEnd(session: Session, id: string, requestId: string): Promise<number> {
+async function awaitEnd(session: Session, id: string, requestId: string): Promise<Done> {
   const client = await session.client(RackService);
   let shown = "";
-  for await (const followed of followEvents(session, { kinds: ["rack"], from: "now" }, session.signal)) {
+  for await (const followed of followEvents(session, { kinds: ["rack"], ids: [id], from: "now" }, session.signal)) {
     if (followed.type !== "ready" && followed.event.id !== id) continue;
     const { rack } = await client.getRack({ id }, { signal: session.signal });
     if (!rack) continue;
     if (rack.stateText !== shown) session.terminal.stderr.write(`${rack.id}  ${rack.stateText}\n`);
     shown = rack.stateText;
+    const isPending = rack.pendingRequests.some((request) => request.id === requestId);
+    if (isPending || (rack.state !== "ready" && rack.state !== "error")) continue;
     const ended = rack.lastRequests.find((request) => request.id === requestId);
-    if (!ended || (rack.state !== "ready" && rack.state !== "error")) continue;
-    return tellEnd(session, rack, ended.outcome, ended.message);
+    return endOf(rack, ended?.outcome ?? "ended, and another one came after it", ended?.message ?? "");
   }
-  return EXIT.interrupted;
+  session.terminal.stderr.write(`Stopped waiting; the maintenance goes on: millwright rack show ${id} --watch\n`);
+  throw new CliError(EXIT.interrupted, "interrupted");
 }
 
-async function tellEnd(session: Session, rack: Rack, outcome: string, message: string): Promise<number> {
+function endOf(rack: Rack, outcome: string, message: string): Done {
   const isGood = outcome === "completed" && rack.state === "ready";
-  const why = [message, rack.error].filter((text) => text !== "").join("; ");
-  await printDone(
-    session,
-    `Maintenance of rack ${rack.id} ${outcome}; the rack is ${rack.state}${why === "" ? "." : `: ${why}`}`,
-    {
-      rack: rack.id,
-      outcome,
-      state: rack.state,
-      message: why,
-    },
-  );
-  return isGood ? EXIT.ok : EXIT.operationFailed;
+  const why = [...new Set([message, rack.error])].filter((text) => text !== "").join("; ");
+  return {
+    sentence: `Maintenance of rack ${rack.id} ${outcome}; the rack is ${rack.state}${why === "" ? "." : `: ${why}`}`,
+    facts: { rack: rack.id, outcome, state: rack.state, message: why },
+    ...(!isGood && { failed: EXIT.operationFailed }),
+  };
 }
 
-export async function terminateMaintenance(session: Session, id: string | undefined): Promise<undefined> {
-  if (id === undefined) throw new UsageError("a rack is required: millwright rack maintenance terminate <id>");
-  const client = await session.client(RackService);
-  await client.terminateRackMaintenance({ rackId: id }, { signal: session.signal });
-  await printDone(session, `Maintenance of rack ${id} is being terminated; a flash that has begun runs to its end.`, {
-    rack: id,
-  });
+/** What a filter admits, those that need somebody first. */
+const listIds = (session: Session) => async (filter: string) =>
+  (await readRacks(session, { filter })).items.map(({ id }) => id);
+const RACKS = { noun: "rack", nouns: "racks" } as const;
+
+export function terminateMaintenance(session: Session, chosen: Chosen): Promise<number | undefined> {
+  const act = async (id: string): Promise<Done> => {
+    const client = await session.client(RackService);
+    await client.terminateRackMaintenance({ rackId: id }, { signal: session.signal });
+    const sentence = `Maintenance of rack ${id} is being terminated; a flash that has begun runs to its end.`;
+    return { sentence, facts: { rack: id } };
+  };
+  return actOnEach(session, { ...RACKS, word: "terminate the maintenance of", list: listIds(session), act }, chosen);
 }
 
-export async function reprovisionRack(
+export function reprovisionRacks(
   session: Session,
-  id: string,
-  { reference }: { readonly reference?: string },
-): Promise<undefined> {
-  const client = await session.client(RackService);
-  const { requestId } = await client.reprovisionRack(
-    { rackId: id, reference: reference ?? "" },
-    { signal: session.signal },
-  );
-  await printDone(session, `Reprovisioning of rack ${id} is requested; it begins as soon as the rack is ready.`, {
-    rack: id,
-    request_id: requestId,
-  });
+  { reference = "", ...chosen }: Chosen & { readonly reference?: string },
+): Promise<number | undefined> {
+  const act = async (id: string): Promise<Done> => {
+    const client = await session.client(RackService);
+    const { requestId } = await client.reprovisionRack({ rackId: id, reference }, { signal: session.signal });
+    const sentence = `Reprovisioning of rack ${id} is requested; it begins as soon as the rack is ready.`;
+    return { sentence, facts: { rack: id, request_id: requestId } };
+  };
+  return actOnEach(session, { ...RACKS, word: "reprovision", list: listIds(session), act }, chosen);
 }
 
-export async function clearError(session: Session, id: string): Promise<undefined> {
-  const client = await session.client(RackService);
-  await client.clearRackError({ rackId: id }, { signal: session.signal });
-  await printDone(session, `The error of rack ${id} is cleared.`, { rack: id });
+export function clearErrors(session: Session, chosen: Chosen): Promise<number | undefined> {
+  const act = async (id: string): Promise<Done> => {
+    const client = await session.client(RackService);
+    await client.clearRackError({ rackId: id }, { signal: session.signal });
+    return { sentence: `The error of rack ${id} is cleared.`, facts: { rack: id } };
+  };
+  return actOnEach(session, { ...RACKS, word: "clear the error of", list: listIds(session), act }, chosen);
 }

@@ -9,28 +9,38 @@ import { EXIT } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column, Detail, Section, Style } from "../../terminal/output.ts";
-import { printOne } from "../../terminal/printing.ts";
+import { printList, printOne } from "../../terminal/printing.ts";
 import { type Tone, tableOf } from "../../terminal/table.ts";
 import { age, describeDuration, toMilliseconds } from "../../terminal/times.ts";
-import { requestOf, type StartOptions } from "./maintenance.ts";
+import { racksOf, requestOf, type StartManyOptions } from "./maintenance.ts";
 
 type Preview = PreviewRackMaintenanceResponse;
 
 /** Says what `rack maintenance start` would do. Exit code 4 when it would have to wait, or would fail. */
-export async function previewMaintenance(session: Session, options: StartOptions): Promise<number | undefined> {
+export async function previewMaintenance(session: Session, options: StartManyOptions): Promise<number | undefined> {
+  const { rack: _, ...rest } = options;
+  // Nothing is changed: what a filter chooses is shown without a question.
+  const racks = await racksOf(session, { ...options, yes: true });
   const client = await session.client(RackService);
-  const preview = await client.previewRackMaintenance(requestOf(options), { signal: session.signal });
+  const previews: Preview[] = [];
+  for (const rack of racks)
+    previews.push(await client.previewRackMaintenance(requestOf({ ...rest, rack }), { signal: session.signal }));
   const style = session.style();
-  await printOne(session, {
-    item: preview,
-    columns,
-    json: (item) => jsonOf(PreviewRackMaintenanceResponseSchema, item),
-    details: detailsOf(preview),
-    sections: sectionsOf(preview, style),
-  });
-  const isFree = preview.holders.length === 0 && preview.stages.every(({ fails }) => fails === "");
-  return isFree ? undefined : EXIT.precondition;
+  const [only] = previews;
+  if (style.format !== "table" && !(only && racks.length === 1))
+    await printList(session, { items: previews, columns, json }, "No racks.");
+  else
+    for (const preview of previews) {
+      if (preview !== only) session.terminal.stdout.write("\n");
+      const details = detailsOf(preview);
+      await printOne(session, { item: preview, columns, json, details, sections: sectionsOf(preview, style) });
+    }
+  return previews.every(isFree) ? undefined : EXIT.precondition;
 }
+
+const json = (preview: Preview) => jsonOf(PreviewRackMaintenanceResponseSchema, preview);
+const isFree = ({ holders, stages }: Preview): boolean =>
+  holders.length === 0 && stages.every(({ fails }) => fails === "");
 
 const changes = ({ devices }: Preview, change: string): number =>
   devices.flatMap(({ components }) => components).filter((component) => component.change === change).length;

@@ -55,8 +55,12 @@ export const rackColumns: readonly Column<Rack>[] = [
   { title: "TRAYS", cell: (rack) => readyOf(rack, "compute tray") },
   { title: "SWITCHES", cell: (rack) => readyOf(rack, "switch") },
   { title: "SHELVES", cell: (rack) => readyOf(rack, "power shelf") },
-  { title: "WHY", cell: whyOf },
+  { title: "WHY", cell: (rack) => shortened(whyOf(rack)), plain: whyOf },
 ];
+
+/** People with 250 racks read a line or two of each; programs and `rack show` have the whole text. */
+const LONGEST_WHY = 140;
+const shortened = (text: string): string => (text.length > LONGEST_WHY ? `${text.slice(0, LONGEST_WHY)}…` : text);
 
 const PLURALS: { readonly [kind: string]: string } = {
   "compute tray": "Compute trays",
@@ -121,19 +125,19 @@ const profileText = ({ profile, profileExists }: Rack): string =>
       ? profile
       : `${profile}, which does not exist: \`millwright site apply\` adds it`;
 
-/** Which firmware is wanted, and how many devices have all of it. */
+/** Which firmware is wanted, and how many of the devices that should have it do. A maintenance of some devices may want another. */
 function firmwareText({ firmware, defaultFirmware, members }: Rack): string {
-  if (firmware === "") return "none: there is no default for its hardware type; `millwright rack-firmware list`";
   const measured = members.filter((member) => member.firmware.length > 0);
-  const known = measured.filter((member) => !isUnknown(member));
-  const current = known.filter((member) => !isOld(member));
-  const count =
-    measured.length === 0
-      ? ""
-      : `: ${current.length} of ${measured.length} devices have it` +
-        (known.length < measured.length ? `, of ${measured.length - known.length} it is not known` : "");
-  const other = defaultFirmware !== "" && defaultFirmware !== firmware ? `; the default is now ${defaultFirmware}` : "";
-  return `${firmware}${count}${other}`;
+  if (measured.length === 0 && firmware === "")
+    return "none: there is no default for its hardware type; `millwright rack-firmware list`";
+  if (measured.length === 0) return firmware;
+  const records = [...Map.groupBy(measured, ({ wantedFirmware }) => wantedFirmware)].map(([id, of]) => {
+    const unknown = of.filter(isUnknown).length;
+    const current = of.length - unknown - of.filter(isOld).length;
+    return `${id}: ${current} of ${of.length} devices have it${unknown > 0 ? `, of ${unknown} it is not known` : ""}`;
+  });
+  const isNamed = measured.some(({ wantedFirmware }) => wantedFirmware === defaultFirmware);
+  return [...records, ...(defaultFirmware === "" || isNamed ? [] : [`the default is ${defaultFirmware}`])].join("; ");
 }
 
 const isOld = ({ firmware }: RackMember): boolean =>
@@ -150,9 +154,19 @@ function memberFirmware(member: RackMember): string {
   return isUnknown(member) ? "not known" : "as wanted";
 }
 
-/** A device of a rack that is not ready, and what it is, are read first. */
-const byNeed = (left: RackMember, right: RackMember): number =>
-  Number(left.state === "ready") - Number(right.state === "ready");
+const KINDS = ["machine", "switch", "power_shelf"];
+
+/** Devices that are not ready stand first; the others as one walks past them: slot-2 before slot-10. */
+const byNeed = (left: RackMember, right: RackMember): number => {
+  const compare = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
+  return (
+    Number(left.state === "ready") - Number(right.state === "ready") ||
+    KINDS.indexOf(left.kind) - KINDS.indexOf(right.kind) ||
+    compare(left.slot, right.slot) ||
+    compare(left.name, right.name) ||
+    compare(left.id, right.id)
+  );
+};
 
 const MEMBER_TONES: { readonly [state: string]: Tone } = { ready: "good", error: "bad", not_reached: "bad" };
 

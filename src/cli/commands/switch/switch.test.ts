@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Forge } from "../../../../contract/forge/forge_pb.js";
 import { DeletedSwitches, SwitchService } from "../../../../contract/millwright/v1/switch_pb.js";
 import { createFakeShelves } from "../../../../test/support/cli/fake-shelves.ts";
-import { createFakeTerminal, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
+import { createFakeTerminal, noted, runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const now = new Date(120_000);
 const sw = (trayIndex: number, more: object = {}) => ({
@@ -16,13 +16,13 @@ function site(switches: readonly ReturnType<typeof sw>[]) {
   const asked: unknown[] = [];
   const routes = (router: ConnectRouter) => {
     router.service(SwitchService, {
-      listSwitches: (request) => (asked.push(request), { switches: [...switches] }),
+      listSwitches: (request) => ({ ...noted(asked, request), switches: [...switches] }),
       getSwitch({ id }) {
         const found = switches.find((each) => each.id === id);
         if (!found) throw new ConnectError(`switch ${id} does not exist`, Code.NotFound);
         return { switch: found };
       },
-      refreshSwitch: (request) => (asked.push(request), {}),
+      refreshSwitch: (request) => noted(asked, request),
     });
     router.service(Forge, {
       findSwitchesByIds: () => ({ switches: [] }),

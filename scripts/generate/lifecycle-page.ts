@@ -107,6 +107,7 @@ function notes([, trigger, , options = {}]: Row<Thing>): string {
   if (options.carries) parts.push(`carries the ${code(separated(options.carries.name))}`);
   if (options.sets) parts.push(`notes ${code(separated(options.sets.name))} on the thing`);
   for (const field of options.withdraws ?? []) parts.push(`withdraws a ${code(field)} that is not carried out`);
+  for (const field of options.refuses ?? []) parts.push(`ends the pending ${code(field)} as failed`);
   for (const field of options.expires ?? []) parts.push(`ends a ${code(field)} that has waited too long as expired`);
   if (options.added !== undefined) parts.push("added");
   return parts.join("; ");

@@ -432,6 +432,12 @@ export const CAUSES = {
     disposition: "fail",
     facts: [],
   },
+  in_use: {
+    doc: "The work would disturb a machine that somebody uses, or may use: its cluster was not checked, or did not answer.",
+    helps: "Put the machine into maintenance and drain it (machine enter-maintenance), then ask again.",
+    disposition: "fail",
+    facts: ["name"],
+  },
   claimed: {
     doc: "Another thing works on the device.",
     helps: "Wait: work goes on when the claim is released.",

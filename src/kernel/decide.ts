@@ -30,6 +30,8 @@ export interface Move {
   readonly supersedes?: readonly string[];
   /** Fields whose pending requests have waited too long. */
   readonly expires?: readonly string[];
+  /** Fields whose pending requests cannot be carried out. */
+  readonly refuses?: readonly string[];
   readonly owner: Owner;
   readonly trigger: string;
   readonly message: string | undefined;
@@ -142,6 +144,7 @@ function plan<T extends Thing>(thing: T, row: Row<T>, happening: Happening): Mov
     ...(options.withdraws && { withdraws: options.withdraws }),
     ...(options.supersedes && { supersedes: options.supersedes }),
     ...(options.expires && { expires: options.expires }),
+    ...(options.refuses && { refuses: options.refuses }),
     owner: trigger.owner,
     trigger: trigger.name,
     message: happening.message,

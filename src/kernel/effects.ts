@@ -66,8 +66,6 @@ export interface RequireEffect extends Touching {
   readonly notDeleted?: true;
   /** It must be in one of these states. */
   readonly states?: readonly string[];
-  /** What its store must find to hold of it, by the store's own name for that: more than a state can say. */
-  readonly holds?: string;
 }
 
 /**

@@ -149,6 +149,8 @@ export interface RowOptions<T> {
   readonly supersedes?: readonly (keyof T & string)[];
   /** Request fields whose pending request ends here as expired, with what the thing waited for all the time. */
   readonly expires?: readonly (keyof T & string)[];
+  /** Request fields whose pending request ends here as failed, with what stood in its way. */
+  readonly refuses?: readonly (keyof T & string)[];
   /** A patch of the thing's facts. */
   readonly sets?: (thing: T, happening: Happening) => JsonObject;
   /** Why this edge exists although the specification does not draw it. */

@@ -68,7 +68,6 @@ describe("a request", () => {
         event: "own_upgrade_begun",
         data: { retry: 0, run: "run-1", request },
         effects: [
-          { type: "require", kind: "machine", id: "m1" },
           { type: "create", id: "run-1" },
           { type: "alert", source: "host-fw-update", open: { message: expect.stringContaining("fw-1") } },
         ],

@@ -1,5 +1,5 @@
 import type { CallContext } from "../../capabilities/call.ts";
-import { alert, type CreateEffect, type Effect, require } from "../../kernel/effects.ts";
+import { alert, type CreateEffect, type Effect } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, type Outcome, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../../kernel/time/duration.ts";
@@ -124,8 +124,6 @@ function begin(
   return happened("own_upgrade_begun", {
     data: { retry, run: run.id, request },
     effects: [
-      // Checked again where the claim is taken: somebody may have begun to use it since it was loaded.
-      require(machineLifecycle, id, { holds: "unassigned" }),
       run,
       workAlert(id, { message: `its firmware is being checked against ${firmware.id}, and upgraded where it differs` }),
     ],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { pathsThrough, type Step } from "../../../test/support/lifecycle-paths.ts";
 import { decide, fail, follow, type Move } from "../../kernel/decide.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
-import { OWNERS, type Row } from "../../kernel/lifecycle.ts";
+import { OWNERS, type Row, STAY } from "../../kernel/lifecycle.ts";
 import { seconds } from "../../kernel/time/duration.ts";
 import { powerShelfLifecycle } from "./lifecycle.ts";
 import { MAINTENANCE_OPERATIONS, type MaintenanceRequest, type PowerShelf } from "./power-shelf.ts";
@@ -26,13 +26,16 @@ const SPECIFICATION = [
 ] as const;
 
 /** Edges that the specification does not draw, and why each is there all the same. */
+const IN_USE = "a request that spares trays in use ends when one of them came into use before its turn";
 // biome-ignore format: a table is read by its columns
 const ADDED = [
   ["initializing",  "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
   ["fetching_data", "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
   ["configuring",   "deleting",     "marked_for_deletion",    "a shelf that cannot be read can still be removed"],
+  ["ready",         STAY,           "came_into_use",        IN_USE],
   ["maintenance",   "error",        "operation_canceled",   "a canceled request mends nothing: a shelf that was in error is there again"],
   ["maintenance",   "ready",        "operation_canceled",   "an operator may cancel a request that is being carried out"],
+  ["error",         STAY,           "came_into_use",        IN_USE],
   ["error",         "maintenance",  "maintenance_requested", "a fresh request is the operator's manual intervention"],
   ["*",             "(gone)",       "force_delete",         "AdminForceDeletePowerShelf removes the record at once, whatever it is doing"],
 ] as const;
@@ -144,6 +147,7 @@ const shelf = (name: string, change: Partial<PowerShelf> = {}): PowerShelf => ({
 });
 const arrived = (before: PowerShelf, move: Move): PowerShelf => ({
   ...before,
+  outcome: null,
   state: { name: move.to, ...move.carried },
 });
 
@@ -248,6 +252,11 @@ describe("a shelf driven along every path of the table goes where the table says
     processed: (before) => before,
     marked_for_deletion: (before) => ({ ...before, deletedAt: new Date() }),
     maintenance_requested: (before) => ({ ...before, maintenanceRequest: requested("power_on") }),
+    came_into_use: (before) => ({
+      ...before,
+      maintenanceRequest: requested("power_off"),
+      outcome: { type: "waiting", reason: "in use: m-1", cause: { code: "in_use" } },
+    }),
   };
 
   function take(before: PowerShelf, { row }: Step<PowerShelf>): Move | undefined {

@@ -8,6 +8,7 @@ import {
   type JsonObject,
   on,
   onFailure,
+  STAY,
   when,
 } from "../../kernel/lifecycle.ts";
 import { minutes } from "../../kernel/time/duration.ts";
@@ -16,6 +17,10 @@ import type { PowerShelf } from "./power-shelf.ts";
 const processed = () => true;
 const markedForDeletion = (shelf: PowerShelf) => shelf.deletedAt !== null;
 const maintenanceRequested = (shelf: PowerShelf) => shelf.maintenanceRequest !== null;
+
+/** Somebody began to use a tray of its rack between the request and its turn. */
+const cameIntoUse = ({ maintenanceRequest, outcome }: PowerShelf) =>
+  maintenanceRequest !== null && outcome?.cause?.code === "in_use";
 
 const request = ({ maintenanceRequest }: PowerShelf): JsonObject => {
   if (!maintenanceRequest) return {};
@@ -40,6 +45,7 @@ const itsRequest = { field: "maintenanceRequest", carried: (shelf: PowerShelf) =
 /** Whoever waits for the request learns that it will not be carried out. */
 const unheard = { withdraws: ["maintenanceRequest"] } as const;
 
+const IN_USE = "a request that spares trays in use ends when one of them came into use before its turn";
 const beforeReady = "a shelf that cannot be read can still be removed";
 
 /**
@@ -74,12 +80,14 @@ export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
     ["configuring",   when(markedForDeletion),       "deleting",    { ...unheard, added: beforeReady }],
     ["configuring",   on("configured"),              "ready"],
     ["ready",         when(markedForDeletion),       "deleting",    unheard],
+    ["ready",         when(cameIntoUse),             STAY,          { refuses: ["maintenanceRequest"], added: IN_USE }],
     ["ready",         when(maintenanceRequested),    "maintenance", { carries: request }],
     ["maintenance",   on("operation_completed"),     "ready",       { clears: [itsRequest] }],
     ["maintenance",   on("operation_canceled"),      "error",       { provided: wasInError, clears: [itsRequest], clearedAs: "withdrawn", carries: errorBefore, added: "a canceled request mends nothing: a shelf that was in error is there again" }],
     ["maintenance",   on("operation_canceled"),      "ready",       { clears: [itsRequest], clearedAs: "withdrawn", added: "an operator may cancel a request that is being carried out" }],
     ["maintenance",   onFailure("operation_failed"), "error",       { clears: [itsRequest], carries: cause }],
     ["error",         when(markedForDeletion),       "deleting",    unheard],
+    ["error",         when(cameIntoUse),             STAY,          { refuses: ["maintenanceRequest"], added: IN_USE }],
     ["error",         when(maintenanceRequested),    "maintenance", { carries: requestInError, added: "a fresh request is the operator's manual intervention" }],
     ["deleting",      on("removed"),                 GONE,          unheard],
     [ANY,             asked("force_delete"),         GONE,          { ...unheard, added: "AdminForceDeletePowerShelf removes the record at once, whatever it is doing" }],

@@ -16,6 +16,8 @@ export interface MaintenanceRequest {
   readonly traceparent?: string | undefined;
   /** The thing that asked, such as the shelf's rack; absent where a caller did, whatever the caller's name is. */
   readonly origin?: { readonly kind: string; readonly id: string } | undefined;
+  /** It is not carried out while somebody uses a tray of the shelf's rack. */
+  readonly unlessInUse?: boolean | undefined;
 }
 
 export const REQUEST_OUTCOMES = ["completed", "failed", "superseded", "withdrawn"] as const;

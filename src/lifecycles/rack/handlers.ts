@@ -1,9 +1,8 @@
-import { type CreateEffect, type Effect, move, require } from "../../kernel/effects.ts";
+import { type CreateEffect, move } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, type Outcome, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
 import { expectedRackLifecycle } from "../expected-rack/lifecycle.ts";
-import { machineLifecycle } from "../machine/lifecycle.ts";
 import type { rackLifecycle } from "./lifecycle.ts";
 import { describeCounts, describeUnready, isDiscovered } from "./members.ts";
 import type { ValidationPayloads } from "./payloads.ts";
@@ -80,11 +79,10 @@ function begin(rack: Rack, context: RackContext): Outcome<"maintenance_begun" | 
   if (work === null) return nothingToDo(RECHECK);
   if (work.type === "refused") return happened("request_refused", { message: work.why });
   const { id, effect } = context.startMaintenance(rack, work);
-  const unassigned = work.unassigned.map((tray): Effect => require(machineLifecycle, tray, { holds: "unassigned" }));
   return happened("maintenance_begun", {
     data: { trigger: work.trigger, run: id },
     facts: { workSet: work.workSet },
-    effects: [effect, ...unassigned],
+    effects: [effect],
   });
 }
 

@@ -144,10 +144,10 @@ describe("trays that somebody uses", () => {
         wholeRack("discovering", inUse),
         wholeRack("ready", { ...inUse, reprovisionRequest: aRequest("r") }),
       ]) {
-        const { workSet, unassigned } = work(rack);
+        const { workSet } = work(rack);
         expect(workSet).toMatchObject({ machines: ["m1"], switches: [], shelves: [] });
         expect(workSet.leftOut.map(({ id }) => id)).toEqual(["m2", "sw1", "ps1"]);
-        expect(unassigned).toEqual(["m1"]);
+        expect(workSet.unused).toEqual(["m1"]);
       }
     });
 
@@ -164,13 +164,13 @@ describe("trays that somebody uses", () => {
     const rack = asked([], {}, { trays: [tray("m1"), tray("m2", { assigned: "yes" })] });
     const request = rack.maintenanceRequest;
     const forced = { ...rack, maintenanceRequest: request && { ...request, include_assigned: { reason: "leak" } } };
-    expect(work(forced)).toMatchObject({ workSet: { machines: ["m1", "m2"], switches: ["sw1"] }, unassigned: [] });
+    expect(work(forced)).toMatchObject({ workSet: { machines: ["m1", "m2"], switches: ["sw1"], unused: [] } });
   });
 
   test("no tray of the rack may come into use while a switch or a shelf is worked on", () => {
     const two = { trays: [tray("m1"), tray("m2")] };
-    expect(work(asked([], { machine_ids: ["m1"], switch_ids: ["sw1"] }, two)).unassigned).toEqual(["m1", "m2"]);
-    expect(work(asked([], { machine_ids: ["m1"] }, two)).unassigned).toEqual(["m1"]);
+    expect(work(asked([], { machine_ids: ["m1"], switch_ids: ["sw1"] }, two)).workSet.unused).toEqual(["m1", "m2"]);
+    expect(work(asked([], { machine_ids: ["m1"] }, two)).workSet.unused).toEqual(["m1"]);
   });
 
   test("those that depend on a switch or a shelf are kept from use as long as that is worked on", () => {

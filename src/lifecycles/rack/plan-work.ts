@@ -43,8 +43,6 @@ export interface Work {
   readonly initiator: string;
   /** From it follows the id of the run: the same work is begun once. A rack that is made again counts its states from 1 again. */
   readonly unique: readonly (string | number)[];
-  /** Trays that must still be unassigned when the claims are taken. */
-  readonly unassigned: readonly string[];
 }
 
 /** The pending request cannot be carried out any more, although it was accepted. */
@@ -81,6 +79,7 @@ export function planWork(rack: Rack, limits: RackLimits): Work | RefusedWork | n
       switches: scope.switches.map(({ id }) => id),
       shelves: scope.shelves.map(({ id }) => id),
       keptUnassigned: asked?.include_assigned ? [] : scope.keptUnassigned,
+      unused: asked?.include_assigned ? [] : scope.mustStayUnassigned,
       leftOut: scope.leftOut,
       firmware: "firmware_id" in firmware ? { id: firmware.firmware_id, wanted: wantedOf(firmware) } : null,
       fabric: "topology" in fabric,
@@ -90,7 +89,6 @@ export function planWork(rack: Rack, limits: RackLimits): Work | RefusedWork | n
     },
     initiator: request === null ? `rack ${rack.id}` : request.initiator,
     unique: [rack.id, request?.id ?? `v${rack.stateVersion} ${rack.stateSince.toISOString()}`],
-    unassigned: asked?.include_assigned ? [] : scope.mustStayUnassigned,
   };
 }
 

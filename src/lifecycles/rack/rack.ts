@@ -100,6 +100,8 @@ export type WorkSet = {
   readonly shelves: readonly string[];
   /** Trays that depend on the switches and shelves: held as well, so that none of them comes into use meanwhile. */
   readonly keptUnassigned?: readonly string[];
+  /** Trays that nobody may use when the claims are taken, nor as long as they are held: also those that others work on. */
+  readonly unused?: readonly string[];
   readonly leftOut: readonly { readonly id: string; readonly why: string }[];
   /** The catalogue's record that is flashed, and the versions that devices show then; null: none is. */
   readonly firmware: { readonly id: string; readonly wanted: WantedVersions } | null;

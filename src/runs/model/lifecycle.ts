@@ -90,6 +90,17 @@ const takenOverFirst = ({ manual }: RunThing): JsonObject => ({
   },
 });
 
+/** Somebody began to use what the run would disturb between its request and its turn. Whoever asked is told, and asks again. */
+const cameIntoUse = ({ outcome }: RunThing) => outcome?.cause?.code === "in_use";
+const disturbs = ({ outcome }: RunThing): JsonObject => ({
+  error: {
+    code: "EXECUTION_FAILED",
+    message: `not begun: ${outcome?.reason}`,
+    retryable: true,
+    details: { cause: "in_use", ...outcome?.cause?.facts },
+  },
+});
+
 /**
  * The run's phases. A run that waits for the claim on its target is PENDING; once it is RUNNING it holds the claim. What start and
  * end mean for the target (`TargetKind`) is written in the same commits.
@@ -115,6 +126,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   transitions: [
     ["PENDING", when(cancelRequested),    "CANCELED"],
     ["PENDING", when(takenOver),          "FAILED", { sets: takenOverFirst }],
+    ["PENDING", when(cameIntoUse),        "FAILED", { sets: disturbs }],
     ["PENDING", on("started"),            "RUNNING"],
     ["RUNNING", on("acting"),             STAY], // a row of its own, so that who announced an action goes on with it
     ["RUNNING", on("finished"),           "SUCCEEDED"],

@@ -19,6 +19,7 @@ describe("a run", () => {
     expect(ways).toEqual([
       ["PENDING", "CANCELED"],
       ["PENDING", "FAILED"], // people took over a workflow that had not begun
+      ["PENDING", "FAILED"], // somebody began to use what it would disturb
       ["PENDING", "RUNNING"],
       ["RUNNING", "SUCCEEDED"],
       ["RUNNING", "CANCELED"],

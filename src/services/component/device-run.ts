@@ -1,15 +1,10 @@
 import { AppError } from "../../kernel/errors.ts";
-import { namedList } from "../../kernel/named-list.ts";
 import { runLifecycle } from "../../runs/model/lifecycle.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import { startsRun } from "../../runs/targets/new-run.ts";
-import {
-  type ComponentKind,
-  findPlacedDevices,
-  findTraysInUse,
-  type PlacedDevice,
-} from "../../store/component/devices.ts";
+import { type ComponentKind, findPlacedDevices, type PlacedDevice } from "../../store/component/devices.ts";
 import { findActiveRun } from "../../store/component/firmware-runs.ts";
+import { describeInUse, findInUse } from "../../store/lifecycle/claims/in-use.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
@@ -46,22 +41,20 @@ export async function startDeviceRun(deps: ServiceDeps, caller: Caller, input: D
       throw new AppError("already_exists", `run ${active} works on ${NOUNS[kind]} ${id} already`, {
         next: `millwright run show ${active}`,
       });
-    if (disturbs && device.rackId !== null) await refuseInUse(tx, device.rackId, `${NOUNS[kind]} ${id}`);
+    if (disturbs && device.rackId !== null) await refuseInUse(tx, deps, device.rackId, `${NOUNS[kind]} ${id}`);
     const initiator = describeInitiator(caller.name, undefined);
     const { id: runId, row } = startsRun({ target: { kind, id }, plan, initiator }, [requestId, id]);
     await create(tx, storeOf(deps.stores, runLifecycle.kind), { id: runId, row, ...doneBy(caller) });
   });
 }
 
-const MOST_NAMED = 5;
-
-/** What a tray in use depends on is not touched. */
-export async function refuseInUse(db: Queryable, rackId: string, what: string): Promise<void> {
-  const inUse = await findTraysInUse(db, rackId);
-  if (inUse.length === 0) return;
-  const named = namedList(
-    inUse.map((tray) => (tray.assigned === "yes" ? tray.id : `${tray.id} (not checked yet)`)),
-    MOST_NAMED,
-  );
-  throw refusal(`${what} serves trays in use: ${named}`, `millwright rack show ${rackId}`);
+/** What a machine in use depends on is not touched. The commit that takes the claims checks it again; this answers the caller at once. */
+export async function refuseInUse(
+  db: Queryable,
+  { stores }: Pick<ServiceDeps, "stores">,
+  rackId: string,
+  what: string,
+): Promise<void> {
+  const inUse = await findInUse(db, stores, [{ kind: "rack", id: rackId }]);
+  if (inUse.length > 0) throw refusal(`${what} serves trays ${describeInUse(inUse)}`, `millwright rack show ${rackId}`);
 }

@@ -5,7 +5,8 @@ import { childStep } from "../../runs/children/child-run.ts";
 import type { Step } from "../../runs/model/plan/plan.ts";
 import { setDevicePower } from "../../runs/steps/rack/set-device-power.ts";
 import { findPlacedDevices } from "../../store/component/devices.ts";
-import { type AssignedTray, findMachinesInUse } from "../../store/rack/assigned.ts";
+import { findInUse } from "../../store/lifecycle/claims/in-use.ts";
+import type { MachineInUse } from "../../store/lifecycle/things.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { setPowerShelfMaintenance } from "../power-shelf/power-shelves.ts";
@@ -80,23 +81,28 @@ async function controlMachines(
   ids: readonly string[],
   operation: PowerOperation,
 ): Promise<readonly ComponentOutcome[]> {
-  const inUse =
-    operation === "on" ? new Map<string, AssignedTray["assigned"]>() : await findMachinesInUse(deps.db, ids);
+  const machines = operation === "on" ? [] : ids.map((id) => ({ kind: "machine", id }));
+  const inUse = new Map((await findInUse(deps.db, deps.stores, machines)).map((each) => [each.id, each]));
   const outcomes = new Map<string, ComponentOutcome>();
-  for (const [id, assigned] of inUse) outcomes.set(id, refused(id, machineInUse(id, assigned)));
+  for (const [id, machine] of inUse) outcomes.set(id, refused(id, machineInUse(machine)));
   const machineIds = ids.filter((id) => !inUse.has(id));
   if (machineIds.length > 0) {
     if (!isRunDeps(deps)) throw new AppError("unsupported", "this server starts no runs");
-    const results = await setMachinePower(deps, caller, { machineIds, requestId: randomUUID(), operation });
+    const results = await setMachinePower(deps, caller, {
+      machineIds,
+      requestId: randomUUID(),
+      operation,
+      unlessInUse: operation !== "on",
+    });
     for (const { machineId: id, started } of results)
       outcomes.set(id, started instanceof AppError ? refused(id, started) : succeeded(id));
   }
   return ids.flatMap((id) => outcomes.get(id) ?? []);
 }
 
-const machineInUse = (id: string, assigned: AssignedTray["assigned"]): AppError =>
+const machineInUse = ({ id, isUnknown }: MachineInUse): AppError =>
   refusal(
-    `machine ${id} ${assigned === "yes" ? "is in use" : "may be in use: its cluster was not checked, or did not answer"}; ` +
+    `machine ${id} ${isUnknown ? "may be in use: its cluster was not checked, or did not answer" : "is in use"}; ` +
       `put it in maintenance and drain it first (millwright machine enter-maintenance ${id})`,
   );
 
@@ -132,6 +138,8 @@ async function controlShelf(deps: ServiceDeps, caller: Caller, id: string, actio
     );
   const shelf = (await findPlacedDevices(deps.db, "power_shelf", [id])).get(id);
   if (!shelf) throw unknownComponent("power_shelf", id);
-  if (operation === "power_off" && shelf.rackId !== null) await refuseInUse(deps.db, shelf.rackId, `power shelf ${id}`);
-  await setPowerShelfMaintenance(deps, caller, { powerShelfIds: [id], operation, reference: "component-manager" });
+  const unlessInUse = operation === "power_off";
+  if (unlessInUse && shelf.rackId !== null) await refuseInUse(deps.db, deps, shelf.rackId, `power shelf ${id}`);
+  const request = { powerShelfIds: [id], operation, unlessInUse, reference: "component-manager" };
+  await setPowerShelfMaintenance(deps, caller, request);
 }

@@ -18,7 +18,7 @@ import { retryOnConflict, type Transaction } from "../../store/postgres/database
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { KEEPS_UNASSIGNED, refuseHeld } from "../device/held.ts";
+import { refuseHeld, refuseToUse } from "../device/held.ts";
 import { mentionRacks, rackKeys } from "../device/racks.ts";
 import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
 import { type CheckedSpec, checkLabels, checkSpec, type SpecInput } from "./input.ts";
@@ -146,11 +146,12 @@ async function replace(
       field: "machine.spec.rack",
     });
   if (changed.includes("customer_id"))
-    await refuseHeld(tx, deps, [machineKey(machine.id)], {
-      action: "assigned",
-      field: "machine.spec.customer_id",
-      by: KEEPS_UNASSIGNED,
-    });
+    await refuseToUse(
+      tx,
+      deps,
+      { machine: machineKey(machine.id), rackId: after.rack },
+      { action: "assigned", field: "machine.spec.customer_id" },
+    );
   await absorbTwins(tx, deps.stores, { machineId: machine.id, twins, ...doneBy(caller) });
   if (spec) await takeIdentities(tx, machine.id, spec);
   const facts = outdatedBy(machine, after, changed);

@@ -1,4 +1,4 @@
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, changedByAnother } from "../../kernel/errors.ts";
 import { type MachineId, parseMachineId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
@@ -18,7 +18,8 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
-import { KEEPS_UNASSIGNED, refuseHeld } from "../device/held.ts";
+import { refuseHeld, refuseToUse } from "../device/held.ts";
+import { rackKeys } from "../device/racks.ts";
 import { MACHINE_KIND, machineKey, unknownMachine } from "./machines.ts";
 
 export interface MachineVerb {
@@ -81,11 +82,12 @@ export async function exitMaintenance(
   }
   return moveMachine(deps, caller, "exit_maintenance", input, async (tx, machine) => {
     // Out of maintenance its customer would use it again, while firmware is written to it.
-    await refuseHeld(tx, deps, [machineKey(machine.id)], {
-      action: "taken out of maintenance",
-      field: "machine_id",
-      by: KEEPS_UNASSIGNED,
-    });
+    await refuseToUse(
+      tx,
+      deps,
+      { machine: machineKey(machine.id), rackId: machine.spec.rack },
+      { action: "taken out of maintenance", field: "machine_id" },
+    );
     if (machine.state.name !== "MAINTENANCE" || !holds(machine.conditions, "NeedsIntervention")) return;
     if (!acknowledge) throw needsIntervention(machine);
     await recordConditions(tx, machine, {
@@ -148,9 +150,12 @@ async function moveMachine(
   const id = parseMachineId(input.machineId, "machine_id");
   const comment = checkComment(input.comment);
   await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [machineKey(id)]);
+    const [before] = await listMachines(tx, { ids: [id] });
+    // Its rack too: who works on what the rack gives to its trays relies on nobody beginning to use one.
+    await lockThings(tx, [machineKey(id), ...rackKeys([before?.spec.rack ?? null])]);
     const [machine] = await listMachines(tx, { ids: [id] });
     if (!machine) throw unknownMachine(id);
+    if (machine.spec.rack !== before?.spec.rack) throw changedByAnother(`machine ${id}`);
     await beforehand(tx, machine);
     await applyVerb(tx, deps.stores, {
       kind: MACHINE_KIND,

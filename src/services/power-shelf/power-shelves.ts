@@ -42,6 +42,8 @@ export interface SetMaintenance {
   readonly powerShelfIds: readonly string[];
   readonly operation: MaintenanceOperation | undefined;
   readonly reference: string | undefined;
+  /** The request ends where somebody uses a tray of the shelf's rack when its turn comes. Absent: trays are not asked for. */
+  readonly unlessInUse?: boolean;
 }
 
 /** Records the request on every listed shelf, or on none; the controller carries it out. */
@@ -81,7 +83,11 @@ export async function setPowerShelfMaintenance(
       ids,
       initiator,
       address: caller.address,
-      wish: { operation, ...(caller.traceparent !== undefined && { traceparent: caller.traceparent }) },
+      wish: {
+        operation,
+        ...(caller.traceparent !== undefined && { traceparent: caller.traceparent }),
+        ...(input.unlessInUse && { unless_in_use: true }),
+      },
     });
   });
 }

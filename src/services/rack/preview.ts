@@ -163,11 +163,11 @@ async function durationOf(
 }
 
 /** What comes before the maintenance, or besides. */
-function notesOn(rack: Rack, { workSet, unassigned }: Work): readonly string[] {
+function notesOn(rack: Rack, { workSet }: Work): readonly string[] {
   const { reprovisionRequest, state } = rack;
   const decision = decide(rackLifecycle, rack);
   const isRediscovered = decision.kind === "move" && decision.move.to === "discovering";
-  const onlyKept = unassigned.filter((id) => !workSet.machines.includes(id));
+  const onlyKept = (workSet.unused ?? []).filter((id) => !workSet.machines.includes(id));
   return [
     ...(isRediscovered
       ? [

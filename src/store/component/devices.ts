@@ -1,8 +1,6 @@
-import type { Assigned } from "../../lifecycles/rack/rack.ts";
 import { FIRMWARE_CLASSES, type FirmwareClass } from "../../lifecycles/rack-firmware/rack-firmware.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { oneOf } from "../postgres/stored-json.ts";
-import { assignedSql } from "../rack/assigned.ts";
 
 /** The kinds of devices that racks have. */
 const COMPONENT_KINDS = ["machine", "switch", "power_shelf"] as const;
@@ -59,16 +57,4 @@ export async function findPlacedDevices(
       },
     ]),
   );
-}
-
-/** Trays of a rack that somebody uses, or may use: what the rack gives them is not touched meanwhile. */
-export async function findTraysInUse(
-  db: Queryable,
-  rackId: string,
-): Promise<readonly { readonly id: string; readonly assigned: Exclude<Assigned, "no"> }[]> {
-  const rows = await db.query<{ id: string; assigned: Assigned }>(
-    `select m.id, ${assignedSql("m")} as assigned from machines m where m.rack = $1 and m.state <> 'RETIRED' order by m.id`,
-    [rackId],
-  );
-  return rows.flatMap(({ id, assigned }) => (assigned === "no" ? [] : [{ id, assigned }]));
 }

@@ -57,6 +57,7 @@ export const hostReprovisionStore: ThingStore<HostReprovision> = {
   // It works on the machine, and nobody else may meanwhile.
   claims: ({ id }) => ({
     targets: [{ kind: machineLifecycle.kind, id }],
+    unused: [{ kind: machineLifecycle.kind, id }],
     holder: { kind: hostReprovisionLifecycle.kind, id },
   }),
   restsIdle: ({ state, reprovisionRequest }) => state.name === "ready" && reprovisionRequest === null,

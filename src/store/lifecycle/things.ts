@@ -55,6 +55,12 @@ export interface ThingLog {
   readonly lines: readonly LogLine[];
 }
 
+/** A machine that somebody uses. isUnknown: nobody could tell, so that it may be in use. */
+export interface MachineInUse {
+  readonly id: string;
+  readonly isUnknown: boolean;
+}
+
 /** The claims that a thing needs in a state. They are taken by the commit that enters it, all or none, and kept until it is left. */
 export interface ClaimSet {
   readonly targets: readonly ThingKey[];
@@ -63,6 +69,11 @@ export interface ClaimSet {
    * works under its claim, never waits for it, and never releases it.
    */
   readonly holder: ThingKey;
+  /**
+   * What nobody may use: machines, or racks for all of their trays. A set of which something is in use is not granted, and holds nothing;
+   * as long as it is held, nothing of it comes into use.
+   */
+  readonly unused?: readonly ThingKey[];
   /** How long the set, while it waits, keeps later claims off its targets; zero: not at all. Half an hour unless told. */
   readonly barsFor?: Duration;
 }
@@ -102,10 +113,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly among?: (stores: ThingStores) => ThingStore<T>;
   /** Of which things the SLAs of their states count, as SQL on the table `t`. Absent: of all. */
   readonly slaCounts?: string;
-  /** What others may rely on besides a state, by name: of these things, the ids of those of which it holds. */
-  readonly requirements?: {
-    readonly [name: string]: (db: Queryable, ids: readonly string[]) => Promise<readonly string[]>;
-  };
+  /** Of these things, those that somebody uses, each with the machines in use; absent: nobody uses such things. */
+  readonly inUse?: (db: Queryable, ids: readonly string[]) => Promise<ReadonlyMap<string, readonly MachineInUse[]>>;
   /** How the thing takes what others order of it; absent: nothing can be ordered. */
   readonly orders?: OrderDesk;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */

@@ -31,7 +31,7 @@ import {
   readerOf,
   shapeOf,
 } from "../postgres/stored-json.ts";
-import { findUnassigned } from "../rack/assigned.ts";
+import { findMachinesInUse } from "../rack/assigned.ts";
 
 /** A machine with what only people need. */
 export interface MachineRecord extends Machine {
@@ -227,7 +227,7 @@ export const machineStore: ThingStore<Machine> = {
         throw new AppError("failed_precondition", `machine ${id} is RETIRED: nobody watches over it any more`);
     },
   }),
-  requirements: { unassigned: findUnassigned },
+  inUse: findMachinesInUse,
   async load(db, ids) {
     const rows = await db.query<MachineRow>({
       name: "machines.load",

@@ -52,8 +52,15 @@ const requestSchema = z
     requested_at: z.coerce.date(),
     traceparent: z.string().optional(),
     origin: z.object({ kind: z.string(), id: z.string() }).optional(),
+    unless_in_use: z.boolean().optional(),
   })
-  .transform(({ requested_at, ...rest }): MaintenanceRequest => ({ ...rest, requestedAt: requested_at }));
+  .transform(
+    ({ requested_at, unless_in_use, ...rest }): MaintenanceRequest => ({
+      ...rest,
+      requestedAt: requested_at,
+      ...(unless_in_use && { unlessInUse: true }),
+    }),
+  );
 const endedSchema = z
   .object({
     id: z.string(),
@@ -111,6 +118,11 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
   },
   ...sharesBmcCredentials,
   device: powerShelfTraits,
+  claims({ id, rackId, maintenanceRequest }) {
+    const itself = { kind: powerShelfLifecycle.kind, id };
+    const isSparing = rackId !== null && maintenanceRequest?.unlessInUse === true;
+    return { targets: [itself], holder: itself, ...(isSparing && { unused: [{ kind: "rack", id: rackId }] }) };
+  },
   ...partOfRack,
   load: powerShelves.load,
 };

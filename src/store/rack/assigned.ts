@@ -1,4 +1,5 @@
 import type { Assigned } from "../../lifecycles/rack/rack.ts";
+import type { MachineInUse } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 const condition = (machine: string, type: string): string =>
@@ -22,46 +23,35 @@ export const assignedSql = (machine: string): string => {
     else 'no' end`;
 };
 
-/** Of these machines, those that nobody uses, as far as is known for sure. */
-export async function findUnassigned(db: Queryable, ids: readonly string[]): Promise<readonly string[]> {
-  const rows = await db.query<{ id: string }>(
-    `select m.id from machines m where m.id = any($1) and ${assignedSql("m")} = 'no'`,
-    [ids],
-  );
-  return rows.map(({ id }) => id);
-}
-
-export interface AssignedTray {
+interface InUseRow {
   readonly id: string;
+  readonly rack: string | null;
   readonly assigned: Exclude<Assigned, "no">;
 }
+
+const machineOf = ({ id, assigned }: InUseRow): MachineInUse => ({ id, isUnknown: assigned === "unknown" });
 
 /** Of these machines, those that somebody uses, or may use. */
 export async function findMachinesInUse(
   db: Queryable,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, AssignedTray["assigned"]>> {
-  const rows = await db.query<AssignedTray>(
-    `select m.id, ${assignedSql("m")} as assigned from machines m where m.id = any($1) and ${assignedSql("m")} <> 'no'`,
+): Promise<ReadonlyMap<string, readonly MachineInUse[]>> {
+  const rows = await db.query<InUseRow>(
+    `select m.id, m.rack, ${assignedSql("m")} as assigned from machines m where m.id = any($1) and ${assignedSql("m")} <> 'no'`,
     [ids],
   );
-  return new Map(rows.map(({ id, assigned }) => [id, assigned]));
+  return new Map(rows.map((row) => [row.id, [machineOf(row)]]));
 }
 
 /** The trays of these racks that somebody uses, or may use: those that nobody has checked are among them. */
-export async function findAssigned(
+export async function findTraysInUse(
   db: Queryable,
   rackIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly AssignedTray[]>> {
-  const rows = await db.query<{ rack: string; id: string; assigned: AssignedTray["assigned"] }>(
+): Promise<ReadonlyMap<string, readonly MachineInUse[]>> {
+  const rows = await db.query<InUseRow & { readonly rack: string }>(
     `select m.rack, m.id, ${assignedSql("m")} as assigned from machines m
       where m.rack = any($1) and m.state <> 'RETIRED' and ${assignedSql("m")} <> 'no' order by m.id`,
     [rackIds],
   );
-  return new Map(
-    [...Map.groupBy(rows, ({ rack }) => rack)].map(([rack, of]) => [
-      rack,
-      of.map(({ id, assigned }) => ({ id, assigned })),
-    ]),
-  );
+  return new Map([...Map.groupBy(rows, ({ rack }) => rack)].map(([rack, trays]) => [rack, trays.map(machineOf)]));
 }

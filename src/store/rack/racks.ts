@@ -35,6 +35,7 @@ import {
   shapeOf,
 } from "../postgres/stored-json.ts";
 import { parseRackFirmware } from "../rack-firmware/rack-firmware.ts";
+import { findTraysInUse } from "./assigned.ts";
 import { DEFAULT_FIRMWARE, PROFILE, REQUESTED_FIRMWARE, SHELVES, SWITCHES, TRAYS } from "./members-sql.ts";
 import { parseProfile } from "./profile-json.ts";
 
@@ -61,6 +62,7 @@ const isWorkSet = shapeOf<WorkSet>({
   switches: listOf(isText),
   shelves: listOf(isText),
   keptUnassigned: orAbsent(listOf(isText)),
+  unused: orAbsent(listOf(isText)),
   leftOut: listOf(shapeOf({ id: isText, why: isText })),
   firmware: orNull(isFirmware),
   fabric: isFlag,
@@ -159,7 +161,7 @@ function claims({ id, facts: { workSet } }: Rack) {
     ...of("switch", workSet?.switches),
     ...of("power_shelf", workSet?.shelves),
   ];
-  return { targets, holder: rackKey(id), barsFor };
+  return { targets, holder: rackKey(id), unused: of("machine", workSet?.unused), barsFor };
 }
 
 const rackTraits = deviceTraits<RackRecord>({
@@ -187,6 +189,7 @@ export const rackStore: ThingStore<Rack> = {
   },
   device: rackTraits,
   claims,
+  inUse: findTraysInUse,
   related: {
     run: {
       of: ({ state: { run } }) => (run === undefined ? null : { kind: "run", id: run }),

@@ -11,6 +11,7 @@ import {
   type Run,
 } from "../../runs/model/run.ts";
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
+import { unusedDuring } from "../../runs/targets/unused.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import {
   ForAnotherReplica,
@@ -167,7 +168,11 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   lifecycle: runLifecycle,
   table: "runs",
   requests: {},
-  claims: ({ target, holder }) => ({ targets: [{ kind: target.kind, id: target.id }], holder }),
+  claims(run) {
+    const { target, holder } = run;
+    const unused = unusedDuring(run);
+    return { targets: [{ kind: target.kind, id: target.id }], holder, ...(unused.length > 0 && { unused }) };
+  },
   related: {
     parent: {
       of: ({ parent }) => parent && { kind: runLifecycle.kind, id: parent.runId },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findAssigned } from "../../../src/store/rack/assigned.ts";
+import { findTraysInUse } from "../../../src/store/rack/assigned.ts";
 import { rackStore } from "../../../src/store/rack/racks.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -76,9 +76,11 @@ test("a tray is assigned by its customer and its cluster, and what nobody has ch
   expect(unreadable).toEqual([]);
   const trays = things.find(({ id }) => id === "r1")?.trays.map(({ id, assigned }) => [id, assigned]);
   expect(trays).toEqual(CASES.map(([, assigned], at) => [nameOf(at), assigned]));
-  const found = await findAssigned(db, ["r1", "r2"]);
+  const found = await findTraysInUse(db, ["r1", "r2"]);
   expect(found.get("r2")).toBeUndefined();
   expect(found.get("r1")).toEqual(
-    CASES.flatMap(([, assigned], at) => (assigned === "no" ? [] : [{ id: nameOf(at), assigned }])),
+    CASES.flatMap(([, assigned], at) =>
+      assigned === "no" ? [] : [{ id: nameOf(at), isUnknown: assigned === "unknown" }],
+    ),
   );
 });

@@ -40,6 +40,8 @@ export interface Plan {
   readonly steps: readonly Step[];
   /** The workflow that says what comes after each step. Absent: the step after it. */
   readonly workflow?: string;
+  /** The run is not begun while somebody uses the machine. */
+  readonly unlessInUse?: true;
 }
 
 export const PLAN_LIMITS = {

@@ -31,11 +31,15 @@ interface OnMachines {
 export const setMachinePower = (
   deps: RunDeps,
   caller: Caller,
-  { operation, ...on }: OnMachines & { readonly operation: PowerOperation | undefined },
+  {
+    operation,
+    unlessInUse = false,
+    ...on
+  }: OnMachines & { readonly operation: PowerOperation | undefined; readonly unlessInUse?: boolean },
 ): Promise<MachineResult[]> => {
   if (operation === undefined)
     throw new AppError("invalid_argument", "operation: must be ON, OFF or CYCLE", { field: "operation" });
-  return startOnEach(deps, caller, on, powerPlan(operation));
+  return startOnEach(deps, caller, on, { ...powerPlan(operation), ...(unlessInUse && { unlessInUse }) });
 };
 
 export const setBootDevice = (

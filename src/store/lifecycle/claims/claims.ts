@@ -58,18 +58,19 @@ async function insert(tx: Transaction, claims: readonly NewClaim[]): Promise<voi
     set,
     set_size: setSize,
     bars_for: wish.barsFor ?? null,
+    unused: (wish.unused ?? []).map(nameOf),
   }));
   await tx.query({
     hot: true,
     text: `with tickets as materialized (
        select set, nextval(pg_get_serial_sequence('claims', 'seq')) as ticket from unnest($2::int[]) as several(set))
      insert into claims (thing_kind, thing_id, holder_kind, holder_id, behalf_kind, behalf_id, reason, granted_at, joined_at,
-                         ticket, set_size, bars_until)
+                         ticket, set_size, bars_until, unused)
      select i.thing_kind, i.thing_id, i.holder_kind, i.holder_id, i.behalf_kind, i.behalf_id, i.reason,
             case i.standing when 'granted' then now() end, case i.standing when 'under' then now() end,
-            t.ticket, i.set_size, now() + i.bars_for * interval '1 ms'
+            t.ticket, i.set_size, now() + i.bars_for * interval '1 ms', i.unused
        from jsonb_to_recordset($1) as i(thing_kind text, thing_id text, holder_kind text, holder_id text, behalf_kind text,
-              behalf_id text, reason text, standing text, set int, set_size int, bars_for float8)
+              behalf_id text, reason text, standing text, set int, set_size int, bars_for float8, unused text[])
             left join tickets t using (set)
       order by i.set`,
     values: [toJsonText(rows), [...new Set(rows.filter(({ set_size }) => set_size > 1).map(({ set }) => set))]],

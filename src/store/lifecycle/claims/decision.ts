@@ -1,4 +1,4 @@
-import { nameOf, type ThingKey } from "../things.ts";
+import { type MachineInUse, nameOf, type ThingKey } from "../things.ts";
 import { type ClaimWish, coveredBy, inTheWayOf, isUnchanged, type QueuedClaim, type Standing } from "./queue.ts";
 
 /** A set that must wait: for whom, and how its own bar stands. */
@@ -9,6 +9,8 @@ export interface Wait {
   readonly ofSeveral: boolean;
   /** Its claimant said how long it bars, and that time is over: later claims may pass it. */
   readonly barExpired: boolean;
+  /** Machines that it would disturb, and that somebody uses; then nobody is in the way. */
+  readonly inUse?: readonly MachineInUse[];
   /** Milliseconds until a bar ends, its own or one that it waits for; undefined: none will end soon. */
   readonly untilBarEnds: number | undefined;
 }

@@ -3,6 +3,7 @@ import type { Thing } from "../../../kernel/lifecycle.ts";
 import { afterUnit, keyOf, lastMoveOf, outcomeAfter, type Unit } from "../commit/unit.ts";
 import { type ClaimSet, nameOf, storeOf, type ThingKey, type ThingStore, type ThingStores } from "../things.ts";
 import type { Wait } from "./decision.ts";
+import { describeInUse } from "./in-use.ts";
 import type { ClaimWish, QueuedClaim } from "./queue.ts";
 
 /** What a unit wishes for when its move enters a state that needs claims. */
@@ -59,17 +60,17 @@ export function waitingUnit(unit: Unit, wait: Wait): Unit[] {
   const reason = describeWait(wait);
   if (unit.thing.outcome?.reason === reason) return [];
   const [first] = wait.inTheWay;
-  const cause: Cause = {
-    code: "claimed",
-    ...(first && { facts: { holder: `${first.holder.kind} ${first.holder.id}` } }),
-  };
+  const cause: Cause = wait.inUse
+    ? { code: "in_use", facts: { name: wait.inUse[0]?.id ?? "" } }
+    : { code: "claimed", ...(first && { facts: { holder: `${first.holder.kind} ${first.holder.id}` } }) };
   const expired = wait.barExpired ? ({ barExpired: true } as const) : {};
   const { thing, kind, actor } = unit;
   return [{ thing, kind, actor, outcome: { type: "waiting", reason, cause, ...expired } }];
 }
 
 /** Everybody whom the set waits for, each once, with what it has. */
-function describeWait({ inTheWay, ofSeveral, barExpired }: Wait): string {
+function describeWait({ inTheWay, ofSeveral, barExpired, inUse }: Wait): string {
+  if (inUse) return `it would disturb machines ${describeInUse(inUse)}`;
   const byHolder = Map.groupBy(inTheWay, (claim) => `${nameOf(claim.holder)} ${claim.reason} ${claim.standing}`);
   const holders = [...byHolder.values()].map((claims) => describeHolder(claims as [QueuedClaim], ofSeveral));
   const later = barExpired ? "; its priority in the queue has expired, so later claims may be granted first" : "";
@@ -78,6 +79,7 @@ function describeWait({ inTheWay, ofSeveral, barExpired }: Wait): string {
 
 /** For those who do not wait: who has what they need. */
 export function describeHeld(wait: Wait): string {
+  if (wait.inUse) return `not begun: ${describeWait(wait)}`;
   if (wait.inTheWay.some(({ standing }) => standing === "waiting")) return describeWait(wait);
   const names = new Set(wait.inTheWay.map(({ holder }) => `${holder.kind} ${holder.id}`));
   return `being worked on by ${[...names].join(", ")}`;

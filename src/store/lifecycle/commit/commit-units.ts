@@ -2,6 +2,7 @@ import { GONE } from "../../../kernel/lifecycle.ts";
 import type { Transaction } from "../../postgres/database.ts";
 import { failPoint } from "../../postgres/fail-points.ts";
 import * as claims from "../claims/claims.ts";
+import { findDisturbing } from "../claims/in-use.ts";
 import { endsClaims, waitingUnit, wishOf } from "../claims/wishes.ts";
 import { applyEffects, reacting } from "../effects/apply-effects.ts";
 import { findEffectClaims, takeEffectClaims } from "../effects/effect-claims.ts";
@@ -127,7 +128,22 @@ async function takeClaims(
       return wish ? [[wish, unit]] : [];
     }),
   );
-  for (const [wish, wait] of await claims.acquire(tx, [...wishes.keys()])) {
+  const disturbing = await findDisturbing(tx, stores, [...wishes.keys()]);
+  for (const [wish, inUse] of disturbing) {
+    const unit = wishes.get(wish) as Unit;
+    // Its table says what becomes of it, so that the next pass follows at once; after that it is for those who use the machines.
+    const isNew = unit.thing.outcome?.cause?.code !== "in_use";
+    const wait = { inTheWay: [], ofSeveral: false, barExpired: false, inUse, untilBarEnds: isNew ? 0 : undefined };
+    waiting.set(unit, { type: "waiting", for: wait });
+  }
+  // What it was granted when its turn came, and its place in the queue, go to the next.
+  const nextInTurn = await claims.releaseAll(
+    tx,
+    [...disturbing.keys()].map(({ claimant }) => claimant),
+  );
+  await work.wake(tx, nextInTurn);
+  const free = [...wishes.keys()].filter((wish) => !disturbing.has(wish));
+  for (const [wish, wait] of await claims.acquire(tx, free)) {
     const unit = wishes.get(wish) as Unit;
     // Its own table may have a row for that, so that the next pass follows at once.
     const hasJustExpired = wait.barExpired && unit.thing.outcome?.barExpired !== true;

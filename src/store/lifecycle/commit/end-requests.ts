@@ -51,15 +51,17 @@ export async function endUnheard(tx: Transaction, stores: ThingStores, units: re
         message: `superseded by a request of ${initiatorOf(move.carried.request) ?? actor}`,
       })),
     );
-    const expired = (move.expires ?? []).flatMap((field): RequestEnd[] =>
-      requestsOf(undefined, waiting(field)).map((request) => ({
-        field,
-        request,
-        outcome: "expired",
-        message: thing.outcome?.reason,
-      })),
-    );
-    return { ...change, move: { ...move, ends: [...move.ends, ...withdrawn, ...superseded, ...expired] } };
+    const asBefore = (fields: readonly string[] | undefined, outcome: RequestEnd["outcome"]) =>
+      (fields ?? []).flatMap((field): RequestEnd[] =>
+        requestsOf(undefined, waiting(field)).map((request) => ({
+          field,
+          request,
+          outcome,
+          message: thing.outcome?.reason,
+        })),
+      );
+    const [expired, refused] = [asBefore(move.expires, "expired"), asBefore(move.refuses, "failed")];
+    return { ...change, move: { ...move, ends: [...move.ends, ...withdrawn, ...superseded, ...expired, ...refused] } };
   };
   return units.map((unit) => {
     const { further } = unit;
@@ -71,6 +73,7 @@ const unheardBy = ({ move }: Change): readonly string[] => [
   ...(move?.withdraws ?? []),
   ...(move?.supersedes ?? []),
   ...(move?.expires ?? []),
+  ...(move?.refuses ?? []),
 ];
 const unheardIn = (unit: Unit): readonly string[] => changesOf(unit).flatMap(unheardBy);
 

@@ -1,7 +1,7 @@
 import type { Effect } from "../../../kernel/effects.ts";
 import type { Transaction } from "../../postgres/database.ts";
 import { listOfClaimants } from "../claims/claims.ts";
-import { claimTargetsOf, mayHaveTicket } from "../claims/wishes.ts";
+import { claimTargetsOf, mayHaveTicket, wishOf } from "../claims/wishes.ts";
 import { wokenAbove } from "../relations.ts";
 import { nameOf, storeOf, type ThingKey, type ThingStores } from "../things.ts";
 import { keyOf, lastMoveOf, type Unit } from "./unit.ts";
@@ -37,7 +37,7 @@ export async function findTouched(
 /** All that the unit touches, but for what a ticket that it may have waits for. */
 export const touchedBy = (stores: ThingStores, unit: Unit): Touched => ({
   written: writtenBy(stores, unit),
-  read: (unit.effects ?? []).filter(isReading),
+  read: [...(unit.effects ?? []).filter(isReading), ...(wishOf(stores, unit)?.unused ?? [])],
 });
 
 /** Whom the unit wakes, whatever becomes of the things that its effects touch. */

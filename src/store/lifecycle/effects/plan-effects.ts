@@ -49,19 +49,6 @@ export async function findUnmet(tx: Transaction, stores: ThingStores, units: rea
     };
     unmet.push(...ofKind.filter(({ effect }) => !isMet(effect)).map(({ unit }) => unit));
   }
-  for (const alike of Map.groupBy(required, ({ effect }) => `${effect.kind} ${effect.holds ?? ""}`).values()) {
-    const [{ kind, holds }] = alike.map(({ effect }) => effect) as [RequireEffect];
-    if (holds === undefined) continue;
-    const find = storeOf(stores, kind).requirements?.[holds];
-    if (!find) throw new Error(`a ${kind} has nothing called ${holds} that could be required`);
-    const held = new Set(
-      await find(
-        tx,
-        alike.map(({ effect }) => effect.id),
-      ),
-    );
-    unmet.push(...alike.filter(({ effect }) => !held.has(effect.id)).map(({ unit }) => unit));
-  }
   return [...unmet, ...(await findRefused(tx, stores, units))];
 }
 

@@ -5,10 +5,12 @@ import { siteFileOf } from "../simulator/site/site-file.ts";
 import { loadSite, type Site } from "../simulator/site.ts";
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
 import { createFleet } from "./fleet.ts";
+import { bareNotify } from "./limits/bare-notify.ts";
 import { oneTransactionEach } from "./limits/one-transaction-each.ts";
-import type { Measurement } from "./measurement.ts";
+import { type Measurement, percentile } from "./measurement.ts";
 import { applySite, putFirmware, serveImages } from "./racks/put-on-record.ts";
 import { type RackProcess, startRackProcess } from "./racks/rack-process.ts";
+import { requestLatencies } from "./racks/requests.ts";
 
 const RACKS = 250;
 const TARGET_SECONDS = 600;
@@ -36,6 +38,11 @@ export async function measureRacks(
     const written = await countWritten(database);
     const cpu = { server: serving.cpuSeconds() - before.cpu, database: server.cpuSeconds() - before.database };
     const rest = await measureRest(server, serving, quick ? 10 : 30);
+    const notified = await bareNotify(database.db, quick ? 100 : 400);
+    const requests = await requestLatencies(database, serving, site, {
+      most: quick ? 20 : 200,
+      milliseconds: quick ? 20_000 : 120_000,
+    });
     const bare = await bareRate(server);
     const [rackCount, devices] = [racks.toLocaleString("en-US"), deviceCount(site).toLocaleString("en-US")];
     return [
@@ -60,6 +67,20 @@ export async function measureRacks(
       { what: "  size of the database", values: [written.megabytes], unit: "MB", better: "lower" },
       { what: "  entries of the journal, for each rack", values: [written.journal / racks], unit: "", better: "lower" },
       { what: "  statements, for each rack", values: [statements / racks], unit: "", better: "lower" },
+      {
+        what: `maintenance of a rack → first device commanded, the others at rest, ${requests.length} requests, p50`,
+        values: [percentile(requests, 0.5)],
+        unit: "ms",
+        limit: { what: "commit → NOTIFY heard", value: notified.p50 },
+        better: "lower",
+      },
+      {
+        what: "  p99",
+        values: [percentile(requests, 0.99)],
+        unit: "ms",
+        limit: { what: "commit → NOTIFY heard", value: notified.p99 },
+        better: "lower",
+      },
       {
         what: `${rackCount} racks at rest: processors taken by the server`,
         values: [rest.server],

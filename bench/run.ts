@@ -7,6 +7,7 @@ import { measureKill } from "./kill.ts";
 import { measureMachines } from "./machines.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
 import { measureRacks } from "./racks.ts";
+import { measureRacksOverRedfish } from "./racks-over-redfish.ts";
 import { measureReports } from "./reports.ts";
 import { measureRequests } from "./requests.ts";
 import { measureRunLogs } from "./run-logs.ts";
@@ -28,6 +29,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   kill: measureKill,
   reports: measureReports,
   racks: measureRacks,
+  "racks-over-redfish": measureRacksOverRedfish,
 };
 
 const { values: options, positionals } = parseArgs({

@@ -5,13 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { BenchDatabase } from "./bench-server.ts";
-import { residentMbOf } from "./process-figures.ts";
+import { cpuSecondsOf, peakMbOf, residentMbOf } from "./process-figures.ts";
 
 export interface ServeProcess {
   readonly grpcAddress: string;
   readonly httpUrl: string;
   /** As the system counts it, right now. */
   residentMb(): number;
+  /** The most that it ever had. */
+  peakMb(): number;
+  /** Processor time that it has taken. */
+  cpuSeconds(): number;
   stop(): Promise<void>;
 }
 
@@ -20,7 +24,7 @@ const PATIENCE_MS = 60_000;
 /** `millwright serve`, as it is started in production; callers need no token. */
 export async function startServeProcess(
   config: BenchDatabase["config"],
-  { keyFile }: { readonly keyFile: string },
+  { keyFile, env = {} }: { readonly keyFile: string; readonly env?: Readonly<Record<string, string>> },
 ): Promise<ServeProcess> {
   const dataDir = mkdtempSync(join(tmpdir(), "millwright-bench-serve-"));
   const millwright = new URL("../bin/millwright", import.meta.url).pathname; // with its settings of Node; it becomes the server
@@ -35,6 +39,7 @@ export async function startServeProcess(
       MILLWRIGHT_AUTH_MODE: "off",
       MILLWRIGHT_BMC_ALLOWED_NETWORKS: "127.0.0.0/8",
       MILLWRIGHT_LOG_LEVEL: "warn",
+      ...env,
     },
   });
   const stop = async () => {
@@ -47,7 +52,15 @@ export async function startServeProcess(
   };
   try {
     const { grpc, http } = await endpointsIn(dataDir, () => server.exitCode);
-    return { grpcAddress: grpc, httpUrl: http, residentMb: () => residentMbOf(server.pid ?? 0), stop };
+    const pid = server.pid ?? 0;
+    return {
+      grpcAddress: grpc,
+      httpUrl: http,
+      residentMb: () => residentMbOf(pid),
+      peakMb: () => peakMbOf(pid),
+      cpuSeconds: () => cpuSecondsOf(pid),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

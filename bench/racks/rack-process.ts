@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BenchDatabase } from "../bench-server.ts";
-import { cpuSecondsOf, peakMbOf, residentMbOf } from "../process-figures.ts";
+import { cpuSecondsOf, peakMbOf } from "../process-figures.ts";
 import { urlOf } from "../serve-process.ts";
+import type { ServerUnderTest } from "./bring-up.ts";
 
 /** A command that reached a device. */
 export interface Commanded {
@@ -16,16 +17,10 @@ export interface Commanded {
 }
 
 /** A server with its site inside it, as a process of its own. */
-export interface RackProcess {
-  readonly grpcAddress: string;
-  readonly httpUrl: string;
+export interface RackProcess extends ServerUnderTest {
   onCommand: (commanded: Commanded) => void;
   /** Sent to the database since the start. */
   statements(): Promise<number>;
-  cpuSeconds(): number;
-  residentMb(): number;
-  /** The most that it ever had. */
-  peakMb(): number;
   stop(): Promise<void>;
 }
 
@@ -69,17 +64,14 @@ export async function startRackProcess(
     else up.resolve(message);
   });
   child.once("exit", (code) => up.reject(new Error(`the server ended with ${code}`)));
-  const rack: RackProcess = {
-    grpcAddress: "",
-    httpUrl: "",
-    onCommand() {},
+  const rack = {
+    onCommand(_: Commanded) {},
     statements() {
       counted = Promise.withResolvers();
       child.send("statements");
       return counted.promise;
     },
     cpuSeconds: () => cpuSecondsOf(pid),
-    residentMb: () => residentMbOf(pid),
     peakMb: () => peakMbOf(pid),
     async stop() {
       await stopped(child);

@@ -158,8 +158,9 @@ export const CAUSES = {
     family: "unproven",
   },
   certificate_untrusted: {
-    doc: "The BMC, or the API of a cluster, shows a certificate that is not trusted. Nothing was sent.",
-    helps: "BMC: add its CA to bmc.ca_file, or set the trust of this BMC to pin. Cluster: cluster update --kubeconfig.",
+    doc: "The BMC, the API of a cluster or the rack manager shows a certificate that is not trusted. Nothing was sent.",
+    helps:
+      "BMC: add its CA to bmc.ca_file, or set the trust of this BMC to pin. Cluster: cluster update --kubeconfig. Rack manager: rack_manager.ca_file.",
     disposition: "fail",
     facts: ["at", "address", "name"],
     family: "unproven",

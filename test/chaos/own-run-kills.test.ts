@@ -32,12 +32,16 @@ afterAll(() => bench.close());
 
 /** In rack-kills.test.ts, as parts of the maintenance of a rack. */
 const KILLED_WITH_RACKS = ["rack_firmware", "rack_power", "validate_devices"];
+/** In rack-manager-kills.test.ts, as parts of the maintenance of racks through a rack manager. */
+const KILLED_WITH_RACK_MANAGER = [
+  ...["submit_firmware", "follow_firmware_job", "configure_managed_fabric", "validate_managed_fabric"],
+];
 /** Nobody is killed around these yet: a gap, and no new kind may join them. */
 const NOT_KILLED_YET = ["activate_firmware", "configure_fabric", "validate_device", "validate_fabric"];
 
 test("every kind of step is killed here, in run-kills or in rack-kills, or is named as a gap", () => {
   const killed = [...STEP_KINDS, ...OWN_STEP_KINDS, ...DEVICE_STEP_KINDS].map(({ kind }) => kind);
-  const named = [...killed, "batch", ...KILLED_WITH_RACKS, ...NOT_KILLED_YET];
+  const named = [...killed, "batch", ...KILLED_WITH_RACKS, ...KILLED_WITH_RACK_MANAGER, ...NOT_KILLED_YET];
   expect(named.toSorted()).toEqual([...serverSteps.keys()].toSorted());
 });
 

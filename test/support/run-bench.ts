@@ -364,7 +364,7 @@ export async function putSiteOnRecord(deps: ServiceDeps, control: Control): Prom
   return simulated;
 }
 
-const NOTHING_ELSE = {
+export const NOTHING_ELSE = {
   provider: "",
   rack: "",
   slot: "",

@@ -51,11 +51,15 @@ const CAUSES: Readonly<Record<number, DeviceCause>> = {
 /** Unary gRPC over HTTP/2, over one connection that is made again when it ends, or when it has left a call without an answer. */
 export function createGrpcClient({ url, tls = () => ({}) }: GrpcOptions): GrpcClient {
   let session: ClientHttp2Session | undefined;
+  const failures = new WeakMap<ClientHttp2Session, unknown>();
   const connected = (): ClientHttp2Session => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
     const { ca, ...ours } = tls();
     const opened = connect(url, { ...ours, ...(ca && { ca: [...ca] }) });
-    opened.on("error", () => opened.destroy()); // each call that is under way fails by itself
+    opened.on("error", (error) => {
+      failures.set(opened, error); // calls that are under way are told no more than that they were canceled
+      opened.destroy();
+    });
     opened.unref();
     session = opened;
     return opened;
@@ -82,7 +86,8 @@ export function createGrpcClient({ url, tls = () => ({}) }: GrpcOptions): GrpcCl
           throw failure("timed_out", path, `no answer within ${describeDuration(deadline)}`);
         }
         if (error instanceof DeviceFailure) throw error;
-        throw failure(isUntrusted(error) ? "certificate_untrusted" : "unreachable", path, transportCause(error));
+        const why = (over && failures.get(over)) ?? error;
+        throw failure(isUntrusted(why) ? "certificate_untrusted" : "unreachable", path, transportCause(why));
       }
     },
     close() {

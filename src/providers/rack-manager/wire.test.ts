@@ -60,3 +60,8 @@ test("bytes that are no message are refused, and never run on", () => {
   );
   expect(() => decode(SHAPE, Buffer.from("0a05", "hex"))).toThrow("in the middle of a field");
 });
+
+test("as many entries as fit into an answer are read one by one, and not all of them again for each", () => {
+  const names = Buffer.concat(Array.from({ length: 400_000 }, () => Buffer.from([0x2a, 0x01, 0x61])));
+  expect((decode(SHAPE, names).names as string[]).length).toBe(400_000);
+});

@@ -15,12 +15,14 @@ const SENTENCES: { readonly [C in CauseCode]?: Sentence } = {
     ssh: SSH_SILENT,
     jump_host: "a jump host on the way to the machine does not answer",
     cluster: CLUSTER_SILENT,
+    rack_manager: "the rack manager cannot be reached",
   },
   timed_out: {
     bmc: "its BMC takes connections and does not answer in time: it is slow, overloaded or hangs",
     ssh: SSH_SILENT,
     jump_host: "a jump host on the way to the machine does not answer",
     cluster: CLUSTER_SILENT,
+    rack_manager: "the rack manager takes connections and does not answer in time",
   },
   address_not_allowed: "its address is outside the networks that may be called",
   busy: {
@@ -56,6 +58,7 @@ const SENTENCES: { readonly [C in CauseCode]?: Sentence } = {
   certificate_untrusted: {
     bmc: "its BMC shows a certificate that is not trusted",
     cluster: "the cluster's API shows a certificate that its kubeconfig does not trust",
+    rack_manager: "the rack manager shows a certificate that is not trusted",
   },
   host_key_changed: {
     ssh: "the machine shows another SSH host key than the one that is pinned",

@@ -1,4 +1,7 @@
+import { createSecureServer, createServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createCertificate } from "../../../simulator/certificate/certificate.ts";
 import { startTemporarySimulator } from "../../../simulator/testing/temporary-simulator.ts";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import { isFabricRunning } from "../../../src/capabilities/rack/fabric.ts";
@@ -120,4 +123,65 @@ test("a rack manager that is not there is unreachable, and said so in time", asy
   const manager = createRackManager({ url: "http://127.0.0.1:9", api: "d" });
   await expect(manager.readJob(JOB, aCall())).rejects.toMatchObject({ code: "unreachable" });
   manager.close();
+});
+
+/** What comes of the answers of somebody who means no good: bounded, and told from an answer. */
+describe("a rack manager that answers", () => {
+  const MEBIBYTE = Buffer.alloc(1_024 * 1_024);
+  const framed = (flag: number, length: number, body: Buffer) => {
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt8(flag);
+    prefix.writeUInt32BE(length, 1);
+    return Buffer.concat([prefix, body]);
+  };
+  const ended = (stream: ServerHttp2Stream, body: Buffer) => {
+    stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    stream.end(body);
+  };
+  const ANSWERS: Readonly<Record<string, (stream: ServerHttp2Stream) => void>> = {
+    "without end": (stream) => {
+      const more = () => {
+        while (!stream.destroyed && stream.write(MEBIBYTE));
+      };
+      stream.on("drain", more);
+      more();
+    },
+    compressed: (stream) => ended(stream, framed(1, 2, Buffer.from([0x10, 0]))),
+    "with two messages": (stream) => {
+      const one = framed(0, 2, Buffer.from([0x10, 0]));
+      ended(stream, Buffer.concat([one, one]));
+    },
+    "with less than it says": (stream) => ended(stream, framed(0, 9, Buffer.from([0x10, 0]))),
+    "with no message": (stream) => ended(stream, framed(0, 2, Buffer.from([0x12, 0x7f]))),
+    "over plain HTTP": (stream) => stream.end("<html>who are you?</html>"),
+  };
+
+  test.each(Object.keys(ANSWERS))("%s is not believed", async (how) => {
+    const server = createServer();
+    server.on("stream", (stream) => {
+      stream.on("error", () => {});
+      stream.respond({ ":status": 200 }, { waitForTrailers: how !== "over plain HTTP" });
+      ANSWERS[how]?.(stream);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const manager = createRackManager({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, api: "d" });
+    await expect(manager.readJob(JOB, aCall())).rejects.toMatchObject({
+      code: expect.stringMatching(/^(?:protocol|unreachable)$/),
+      facts: { at: "rack_manager" },
+    });
+    manager.close();
+    server.close();
+  });
+
+  test("with a certificate that nobody vouches for is told nothing", async () => {
+    const server = createSecureServer(createCertificate({ addresses: ["127.0.0.1"], now: new Date() }));
+    const seen: string[] = [];
+    server.on("stream", (_, headers) => void seen.push(String(headers[":path"])));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const manager = createRackManager({ url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, api: "d" });
+    await expect(manager.readJob(JOB, aCall())).rejects.toMatchObject({ code: "certificate_untrusted" });
+    expect(seen).toEqual([]);
+    manager.close();
+    server.close();
+  });
 });

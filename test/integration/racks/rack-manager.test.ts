@@ -4,19 +4,17 @@ import { explainRack } from "../../../src/services/explain/rack/rack.ts";
 import { terminateRackMaintenance } from "../../../src/services/rack/maintenance.ts";
 import { eventually } from "../../support/eventually.ts";
 import { checkCommand } from "../../support/explain-bench.ts";
-import { type ManagedBench, startManagedBench, WANTED } from "../../support/racks/managed-bench.ts";
+import { type ManagedBench, startManagedBench } from "../../support/racks/managed-bench.ts";
+import { CONFIGURE, UPGRADE, WANTED } from "../../support/racks/managed-racks.ts";
 import type { Api } from "../../support/racks/stand-in-rack-manager.ts";
 import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
-
-const CONFIGURED = { status: "ok", info: "CONTROL_PLANE_STATE_CONFIGURED" };
 
 /** The maintenance of racks through a rack manager that was written from the specification, and knows nothing of ours. */
 describe.each(["d", "h"] satisfies Api[])("a rack manager that speaks %s", (api) => {
   let bench: ManagedBench;
   beforeAll(async () => {
     bench = await startManagedBench(api);
-    bench.standIn.fabric = CONFIGURED;
   });
   afterAll(() => bench.close());
 
@@ -26,7 +24,7 @@ describe.each(["d", "h"] satisfies Api[])("a rack manager that speaks %s", (api)
 
   test("is sent one batch a kind of device, and children only follow their jobs", async () => {
     await bench.addRack("r-kinds", { compute: 2, switch: 1, power_shelf: 1 });
-    await bench.upgrade("r-kinds");
+    await bench.request("r-kinds");
     await eventually(async () => bench.standIn.batchesOf("r-kinds").length === 3, { what: "three batches" });
     const [trays] = bench.standIn.batchesOf("r-kinds", "compute");
     const { target } = bench.front("r-kinds-m1");
@@ -69,15 +67,13 @@ describe.each(["d", "h"] satisfies Api[])("a rack manager that speaks %s", (api)
 
   test("configures the fabric once, on the primary switch, and is asked until every switch is a part of it", async () => {
     await bench.addRack("r-fabric", { switch: 2 }, "gb200_nvl72r1_c2g4");
-    // Discovery has had it configured: what counts is what a request leads to.
-    bench.standIn.configured.length = 0;
-    bench.standIn.fabric = { status: "not ok", info: "CONTROL_PLANE_STATE_UNCONFIGURED" };
-    await bench.upgrade("r-fabric", [{ kind: "configure_nmx_cluster" }]);
+    bench.standIn.isConfigured = () => false;
+    await bench.request("r-fabric", [...UPGRADE, ...CONFIGURE]);
     await batched("r-fabric");
     bench.finish("r-fabric-s1");
     bench.finish("r-fabric-s2");
     await eventually(async () => bench.standIn.configured.length > 0, { what: "the fabric is configured" });
-    bench.standIn.fabric = CONFIGURED;
+    bench.standIn.isConfigured = () => true;
     await bench.racks.until("r-fabric", "ready");
     expect(bench.standIn.configured).toEqual([{ node: "r-fabric-s1", topology: "gb200_nvl72r1_c2g4" }]);
     expect(bench.standIn.batchesOf("r-fabric")).toHaveLength(1);
@@ -110,7 +106,7 @@ describe("a rack manager", () => {
   test("a device that fails is named with why, and what is done is not done again on the next request", async () => {
     await bench.addRack("r-part", { compute: 3 });
     bench.standIn.refuses.set("r-part-m3", "the node is under repair");
-    await bench.upgrade("r-part");
+    await bench.request("r-part");
     await batched("r-part");
     bench.finish("r-part-m1");
     Object.assign(bench.standIn.jobOf("r-part-m2"), { state: "failed", error: "the image is not for this board" });
@@ -120,7 +116,7 @@ describe("a rack manager", () => {
     expect(cause).toContain("r-part-m3: the node is under repair");
     expect(cause).not.toContain("r-part-m1");
     bench.standIn.refuses.clear();
-    await bench.upgrade("r-part");
+    await bench.request("r-part");
     await eventually(async () => bench.standIn.batchesOf("r-part").length === 2, { what: "a second batch" });
     expect(bench.standIn.batchesOf("r-part")[1]?.nodes.map(({ id }) => id)).toEqual(["r-part-m2", "r-part-m3"]);
     bench.finish("r-part-m2");
@@ -130,8 +126,8 @@ describe("a rack manager", () => {
 
   test("a job that is complete while the version stays is a failure", async () => {
     await bench.addRack("r-lies", { compute: 1 });
-    bench.limits.flashDeadline = seconds(24); // a twelfth of it is what a device gets to show the version
-    await bench.upgrade("r-lies");
+    bench.limits.flashDeadline = seconds(36); // a twelfth of it is what a device gets to show the version
+    await bench.request("r-lies");
     await batched("r-lies");
     bench.limits.flashDeadline = seconds(600);
     bench.standIn.jobOf("r-lies-m1").state = "completed";
@@ -142,7 +138,7 @@ describe("a rack manager", () => {
   test("whose answer to the batch is lost is sent nothing again: the devices themselves tell", async () => {
     await bench.addRack("r-lost", { compute: 2 });
     bench.standIn.ends = (call) => (call === "update" ? "cut" : "answer");
-    await bench.upgrade("r-lost");
+    await bench.request("r-lost");
     await eventually(async () => (await followers("r-lost")).length === 2, { what: "both are followed" });
     bench.standIn.ends = () => "answer";
     bench.finish("r-lost-m1");
@@ -159,7 +155,7 @@ describe("a rack manager", () => {
       await bench.addRack(rack, { compute: 2 });
       bench.standIn.ends = () => end;
       bench.limits.flashDeadline = seconds(2);
-      await bench.upgrade(rack);
+      await bench.request(rack);
       const cause = await causeOf(rack);
       bench.standIn.ends = () => "answer";
       bench.limits.flashDeadline = seconds(600);
@@ -172,7 +168,7 @@ describe("a rack manager", () => {
       expect(headline).toContain("the rack manager");
       expect(nextCommands[0]?.command).toBe(`millwright rack maintenance start --rack ${rack}`);
       await checkCommand(nextCommands[0]?.command ?? "");
-      await bench.upgrade(rack);
+      await bench.request(rack);
       await batched(rack);
       bench.finish(`${rack}-m1`);
       bench.finish(`${rack}-m2`);
@@ -184,7 +180,7 @@ describe("a rack manager", () => {
     await bench.addRack("r-mute", { compute: 1 });
     bench.limits.flashDeadline = seconds(3);
     bench.standIn.ends = (call) => (call === "job" ? "cut" : "answer");
-    await bench.upgrade("r-mute");
+    await bench.request("r-mute");
     expect(await causeOf("r-mute")).toMatch(/r-mute-m1: unproven, run run-\S+ goes on: .*the rack manager/);
     bench.standIn.ends = () => "answer";
     bench.limits.flashDeadline = seconds(600);
@@ -193,7 +189,7 @@ describe("a rack manager", () => {
     const { failure } = (await bench.racks.rack("r-mute")).state;
     expect(failure).toMatchObject({ code: "firmware_unproven", facts: { at: "rack_manager" } });
     // Whoever asks again leaves the device alone.
-    await bench.upgrade("r-mute");
+    await bench.request("r-mute");
     await eventually(async () => /may still write to it/.test(await causeOf("r-mute")), {
       what: "the device is left out",
     });
@@ -202,7 +198,7 @@ describe("a rack manager", () => {
 
   test("what it says of another device, or of no job that it knows, is not believed", async () => {
     await bench.addRack("r-odd", { compute: 1 });
-    await bench.upgrade("r-odd");
+    await bench.request("r-odd");
     await batched("r-odd");
     let asked = 0;
     bench.standIn.answersJob = (job) => {
@@ -225,7 +221,7 @@ describe("a rack manager", () => {
 
   test("terminate follows a flash that has begun to its end, and begins no other", async () => {
     await bench.addRack("r-term", { compute: 1 });
-    await bench.upgrade("r-term", [{ kind: "configure_nmx_cluster" }]);
+    await bench.request("r-term", [...UPGRADE, ...CONFIGURE]);
     await batched("r-term");
     await terminateRackMaintenance(bench.deps, tester, "r-term");
     await eventually(async () => /canceled when this has ended/.test(await messageOf("r-term-m1")), {
@@ -238,12 +234,28 @@ describe("a rack manager", () => {
     expect(bench.shows("r-term-m1")).toBe(WANTED);
   });
 
+  test("terminate before the answer to the batch is on record: the devices are followed all the same", async () => {
+    await bench.addRack("r-cut", { compute: 1 });
+    bench.standIn.holds = (call, rack) => (call === "update" && rack === "r-cut" ? new Promise(() => {}) : undefined);
+    await bench.request("r-cut");
+    await batched("r-cut");
+    await terminateRackMaintenance(bench.deps, tester, "r-cut");
+    await eventually(async () => /canceled when this has ended/.test(await messageOf("r-cut-m1")), {
+      what: "it is followed",
+    });
+    expect((await bench.racks.rack("r-cut")).state.name).toBe("maintenance");
+    bench.standIn.holds = () => undefined;
+    bench.finish("r-cut-m1");
+    expect(await causeOf("r-cut")).toMatch(/terminated; r-cut-m1: firmware_upgrade/);
+    expect(bench.standIn.batchesOf("r-cut")).toHaveLength(1);
+  });
+
   test("of the other numbering is found out before anything is sent", async () => {
     const other = await startManagedBench("h");
     try {
       other.standIn.api = "d";
       await other.addRack("r-other", { compute: 1 });
-      await other.upgrade("r-other");
+      await other.request("r-other");
       const { cause, failure } = (await other.racks.until("r-other", "error")).state;
       expect(cause).toMatch(/BatchGetNodeDeviceInfo.*gRPC status 12/);
       expect(failure).toMatchObject({ code: "unsupported", facts: { at: "rack_manager" } });

@@ -17,7 +17,7 @@ export const DRAINED = seen("Drained", true);
 export const IN_USE = [seen("BMCReachable", true), seen("InCustomerCluster", true)];
 
 /** Racks of fake machines, without switches and shelves: what a site would put on record, and what its checks would find. */
-export function rackBench({ db, deps, addMachine }: RunSurface) {
+export function rackBench({ db, deps, addMachine }: Pick<RunSurface, "db" | "deps"> & Partial<RunSurface>) {
   const wake = (id: string) =>
     db.transaction(async (tx) => {
       await work.wake(tx, [{ kind: "rack", id }]);
@@ -59,7 +59,7 @@ export function rackBench({ db, deps, addMachine }: RunSurface) {
       );
       const trays = Array.from({ length: count }, (_, at) => `${id}-m${at + 1}`);
       for (const tray of trays) {
-        await addMachine(tray, "fake");
+        await addMachine?.(tray, "fake");
         await db.query("update machines set rack = $2, conditions = $3::jsonb, basis = basis + 1 where id = $1", [
           tray,
           id,

@@ -137,13 +137,10 @@ export class StandInRackManager {
   ends: (call: Call | "unknown") => "answer" | "never" | "cut" = () => "answer";
   /** What it answers instead of the job's own message, as it is on the wire. */
   answersJob: ((job: string) => Buffer | undefined) | undefined;
-  /** Told of each batch, after it was taken and before it is answered. */
-  onBatch: (batch: BatchSeen) => void | Promise<void> = () => {};
-  /** What it says of each switch. */
-  fabric: { readonly status: string; readonly info: string } = {
-    status: "not ok",
-    info: "CONTROL_PLANE_STATE_UNCONFIGURED",
-  };
+  /** Awaited for each call, after it was taken and before it is answered; with the rack of its first device. */
+  holds: (call: Call, rack: string) => Promise<void> | undefined = () => undefined;
+  /** Whether a switch is a part of the fabric. */
+  isConfigured: (node: string) => boolean = () => true;
   readonly #server: Http2Server;
   readonly #isSecure: boolean;
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -193,7 +190,9 @@ export class StandInRackManager {
     const [, method] = /^\/rack_manager\.RackManager\/(\w+)$/.exec(path) ?? [];
     const call = (Object.keys(METHODS[this.api]) as Call[]).find((name) => METHODS[this.api][name] === method);
     this.calls.push(method ?? path);
-    const answer = call && (await this.#answer(call, new Read(Buffer.concat(chunks).subarray(5))));
+    const request = new Read(Buffer.concat(chunks).subarray(5));
+    const answer = call && (await this.#answer(call, request));
+    if (call) await this.holds(call, (call === "configure" ? request.in(2) : request.in(2).in(1)).text(2));
     const end = this.ends(call ?? "unknown");
     if (end === "cut") stream.session?.destroy();
     if (end !== "answer" || stream.destroyed) return;
@@ -221,9 +220,12 @@ export class StandInRackManager {
         this.configured.push({ node: request.in(2).text(1), topology: request.text(3) });
         return Buffer.concat([int(2, success), text(4, request.text(3)), int(5, 1), int(6, 1)]);
       case "fabric": {
-        const { status, info } = this.fabric;
-        const json = JSON.stringify({ status, "addition-info": info, reason: "" });
-        const services = nodesIn(request.in(2)).map(({ id }) => message(3, text(1, id), message(2, text(1, json))));
+        const services = nodesIn(request.in(2)).map(({ id }) => {
+          const isPart = this.isConfigured(id);
+          const info = `CONTROL_PLANE_STATE_${isPart ? "CONFIGURED" : "UNCONFIGURED"}`;
+          const json = JSON.stringify({ status: isPart ? "ok" : "not ok", "addition-info": info, reason: "" });
+          return message(3, text(1, id), message(2, text(1, json)));
+        });
         return Buffer.concat([int(2, success), ...services]);
       }
     }
@@ -248,7 +250,6 @@ export class StandInRackManager {
     for (const job of jobs) this.jobs.set(job.id, job);
     const batch = { kind, nodes, files, activate: request.int(4) === 1, jobs: jobs.map(({ id }) => id) };
     this.batches.push(batch);
-    await this.onBatch(batch);
     const results = nodes.map(({ id }) => {
       const why = this.refuses.get(id);
       const code = why === undefined ? numbers.success : numbers.failure;

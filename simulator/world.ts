@@ -150,13 +150,15 @@ function createSwitches(
 
 function conductOfUpdate(faults: FaultBook, device: string): UpdateConduct {
   const stuck = faults.strike("flash_stuck", { device });
+  const silent = faults.strike("unreachable_after_flash", { device });
   return {
     flash:
       stuck === undefined
         ? conductOfFlash(faults, device)
         : { is: "stuck", percent: stuck.fault.percent, faultId: stuck.id },
     acceptsWrongImage: faults.strike("flash_wrong_image_accepted", { device }) !== undefined,
-    silentAfterMs: faults.strike("unreachable_after_flash", { device })?.fault.ms ?? 0,
+    silentAfterMs: silent?.fault.ms ?? 0,
+    silentBy: silent?.id ?? null,
   };
 }
 

@@ -7,6 +7,12 @@ export function firmwareMemory(conduct: Partial<UpdateConduct> = {}): DeviceSurr
   return {
     load: (id) => (kept.has(id) ? (JSON.parse(kept.get(id) ?? "") as FirmwareState) : undefined),
     save: (id, state) => void kept.set(id, JSON.stringify(state)),
-    conduct: () => ({ flash: { is: "honest" }, acceptsWrongImage: false, silentAfterMs: 0, ...conduct }),
+    conduct: () => ({
+      flash: { is: "honest" },
+      acceptsWrongImage: false,
+      silentAfterMs: 0,
+      silentBy: null,
+      ...conduct,
+    }),
   };
 }

@@ -38,7 +38,7 @@ export async function explainOn(surface: RunSurface, kind: string, id: string): 
 
 /** Runs a suggested command through the command line itself. */
 export async function carryOut(
-  surface: RunSurface,
+  surface: Pick<RunSurface, "transport">,
   command: string,
   given: Readonly<Record<string, string>> = {},
   password?: string,

@@ -315,7 +315,7 @@ export async function startRunBench(
 
 export type Control = <T = unknown>(method: string, path: string, body?: unknown) => Promise<T>;
 
-const controlOf =
+export const controlOf =
   (url: string): Control =>
   async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const answer = await fetch(new URL(path, url), {

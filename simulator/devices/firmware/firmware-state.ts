@@ -27,8 +27,9 @@ export interface UpdateConduct {
   readonly flash: FlashConduct;
   /** Takes what is for another model. */
   readonly acceptsWrongImage: boolean;
-  /** Real milliseconds for which nothing answers once the flash is over. */
+  /** Real milliseconds for which nothing answers once the flash is over, unless the fault rule goes before. */
   readonly silentAfterMs: number;
+  readonly silentBy: string | null;
 }
 
 export const UPDATE_WAYS = ["simple", "multipart", "push"] as const;
@@ -50,6 +51,8 @@ export interface Flash {
   readonly dueAt: number;
   readonly conduct: FlashConduct;
   readonly silentAfterMs: number;
+  /** The fault rule that it is silent by. */
+  readonly silentBy: string | null;
   /** The image is for another model: nobody knows what the component runs afterwards. */
   readonly isWrong: boolean;
   /** Whether the component was written to. */
@@ -86,6 +89,8 @@ export interface FirmwareState {
   readonly certificate: number;
   /** Real time in milliseconds until which nothing answers. */
   readonly silentUntil: number;
+  /** For as long as this fault rule is there; null: whatever rules there are. */
+  readonly silentBy: string | null;
   /** Simulated time until which every account is refused. */
   readonly refusesUntil: number;
   readonly pushTargets: readonly string[];
@@ -100,6 +105,7 @@ export const NO_FLASHES: FirmwareState = {
   staged: {},
   certificate: 0,
   silentUntil: 0,
+  silentBy: null,
   refusesUntil: 0,
   pushTargets: [],
   pushTargetsBusy: false,

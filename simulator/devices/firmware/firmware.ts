@@ -106,7 +106,9 @@ export class Firmware {
 
   /** Whether nothing answers at all. */
   get isSilent(): boolean {
-    return this.#around.clock.realNow() < this.#settle().silentUntil;
+    const { silentUntil, silentBy } = this.#settle();
+    const isOver = silentBy !== null && !this.#around.isFaultPresent(silentBy);
+    return !isOver && this.#around.clock.realNow() < silentUntil;
   }
 
   /** Whether every account is refused, as while it starts. */
@@ -136,7 +138,7 @@ export class Firmware {
 
   #begin({ way, targets, image }: UpdateOrder, task: number): Flash {
     const { clock, spec } = this.#around;
-    const { flash: conduct, acceptsWrongImage, silentAfterMs } = this.#around.conduct();
+    const { flash: conduct, acceptsWrongImage, silentAfterMs, silentBy } = this.#around.conduct();
     const now = clock.now();
     const component = "why" in image ? undefined : this.#component(image.component);
     const isWrong = !("why" in image) && image.model !== spec.model;
@@ -154,6 +156,7 @@ export class Firmware {
       dueAt: now + (conduct.is === "failing" ? FAILING_FLASH_MS : FLASH_MS),
       conduct,
       silentAfterMs,
+      silentBy,
       isWrong,
       wrote: why === null,
       endedAt: why === null ? null : now,
@@ -203,6 +206,7 @@ export class Firmware {
       flashes: this.#state.flashes.map((each) => (each.task === flash.task ? ended : each)),
       certificate: this.#state.certificate + (makesCertificate ? 1 : 0),
       silentUntil: flash.silentAfterMs === 0 ? 0 : clock.realTimeOf(at) + flash.silentAfterMs,
+      silentBy: flash.silentBy ?? null,
       refusesUntil: refuses ? at + MANAGER_RESTART_MS + REFUSES_MS : this.#state.refusesUntil,
     };
     const hasWritten = !failed && flash.conduct.is !== "lying";

@@ -46,6 +46,7 @@ function deliveredWith({ firmware }: ManagedDevice): Flash {
     dueAt: firmware.deliveredAt,
     conduct: { is: "honest" },
     silentAfterMs: 0,
+    silentBy: null,
     isWrong: false,
     wrote: true,
     endedAt: firmware.deliveredAt,

@@ -15,6 +15,7 @@ import {
   untilExplained,
 } from "../../support/explain-bench.ts";
 import type { MachineTruth, SimulatedMachine } from "../../support/machine-site.ts";
+import { RACK_FAULTS } from "../../support/racks/rack-faults.ts";
 import { tester } from "../../support/run-bench.ts";
 
 /**
@@ -527,18 +528,8 @@ test("status: a disruption budget that keeps pods on a node is named, and the dr
 /** Of machines that boot from the network, which takes a whole server: `e2e/simulated-boot.test.ts` explains them. */
 const NETWORK_BOOT_FAULTS = ["hangs_in_post", "loses_lease", "install_dies"];
 
-/** Of firmware and the fabric, which take runs on devices: `steps/firmware-matrix.test.ts` shows how such runs end. */
-const FIRMWARE_FAULTS = [
-  "flash_stuck",
-  "flash_lies",
-  "flash_fails",
-  "flash_wrong_image_accepted",
-  "update_busy",
-  "task_lost",
-  "unreachable_after_flash",
-  "fabric_never_configured",
-  "job_never_ends",
-];
+/** Of rack managers: `racks/rack-manager.test.ts` shows what comes of them. */
+const RACK_MANAGER_FAULTS = ["job_never_ends"];
 
 /** Of the simulated MAAS, which nothing onboards from yet. */
 const MAAS_FAULTS = [
@@ -553,11 +544,7 @@ const MAAS_FAULTS = [
 
 test("every fault that the simulator knows has a row", () => {
   const known = faultRuleSchema.shape.fault.options.map(({ shape }) => shape.type.value);
-  const explained = new Set([
-    ...ROWS.map(({ fault }) => fault),
-    ...NETWORK_BOOT_FAULTS,
-    ...FIRMWARE_FAULTS,
-    ...MAAS_FAULTS,
-  ]);
+  const elsewhere = [...NETWORK_BOOT_FAULTS, ...RACK_FAULTS, ...RACK_MANAGER_FAULTS, ...MAAS_FAULTS];
+  const explained = new Set([...ROWS.map(({ fault }) => fault), ...elsewhere]);
   expect([...explained].toSorted()).toEqual(known.toSorted());
 });

@@ -64,8 +64,13 @@ export async function followToItsEnd(
   log: RunLog,
 ): Promise<PassOutcome | undefined> {
   const work = begunWork(run, context, log);
-  if (work === undefined || isReleased(run)) return undefined;
+  if (work === undefined) return undefined;
   const { step, visit, kind } = work;
+  if (isReleased(run)) {
+    // Whoever releases the device may have mended it: should it tell now that all is done, nothing has to be done again.
+    const last = await probe(work, kind);
+    return !(last instanceof Error) && last.state === "done" ? endProven(work, last) : undefined;
+  }
   if (hasSurelyNotBegun(work)) return withdraw(work);
   const stream = context.call.streams?.underWay;
   if (stream !== undefined) return followItsStream(work, stream);
@@ -135,24 +140,27 @@ export async function untilProven(run: RunThing, context: RunContext, log: RunLo
   const { step, visit, kind } = work;
   const seen = await probe(work, kind);
   const now = context.clock.now();
-  if (!(seen instanceof Error) && seen.state === "done") {
-    const steps = stepsWith(run, visits.succeeded(visit, now, seen.message ?? "", seen.verdict));
-    const isLast = run.plan.steps.at(-1)?.name === step.name;
-    const message = `${step.name}: proven after its time`;
-    if (isLast) return endRun(run, "SUCCEEDED", context, log, { message, steps });
-    const failure = { code: "EXECUTION_FAILED", retryable: true, step: step.name, cause: LATE } as const;
-    return endWithoutSuccess(run, "FAILED", context, log, {
-      message: `${message}; what comes after it was not done`,
-      failure,
-      steps,
-    });
-  }
+  if (!(seen instanceof Error) && seen.state === "done") return endProven(work, seen);
   if (!(seen instanceof Error) && seen.state !== "not_done") return becomeUnproven(work, seen);
   const message = `${step.name}: ${seen instanceof Error ? seen.message : (seen.message ?? "nothing of it happened")}`;
   const cause = seen instanceof Error ? causeOf(seen) : (seen.cause ?? LATE);
   const failed = { ...visit, state: "FAILED", finishedAt: now, nextAttemptAt: null, message, cause } as const;
   const failure = { code: "EXECUTION_FAILED", retryable: true, step: step.name, cause } as const;
   return endWithoutSuccess(run, "FAILED", context, log, { message, failure, steps: stepsWith(run, failed) });
+}
+
+/** Nobody waits any more for what would come after it. */
+async function endProven({ run, step, visit, context, log }: Work, seen: ProbeReport): Promise<PassOutcome> {
+  const steps = stepsWith(run, visits.succeeded(visit, context.clock.now(), seen.message ?? "", seen.verdict));
+  const isLast = run.plan.steps.at(-1)?.name === step.name;
+  const message = `${step.name}: proven after its time`;
+  if (isLast) return endRun(run, "SUCCEEDED", context, log, { message, steps });
+  const failure = { code: "EXECUTION_FAILED", retryable: true, step: step.name, cause: LATE } as const;
+  return endWithoutSuccess(run, "FAILED", context, log, {
+    message: `${message}; what comes after it was not done`,
+    failure,
+    steps,
+  });
 }
 
 interface BegunWork extends Work {

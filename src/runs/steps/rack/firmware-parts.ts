@@ -51,7 +51,9 @@ export const isAt = (parts: readonly InstalledFirmware[], version: string): bool
   parts.length > 0 && parts.every((part) => part.version === version.trim());
 
 /** For people: `1.0`, or `FW_1 1.0, FW_2 2.0` where they differ. */
-export function describeVersions(parts: readonly InstalledFirmware[]): string {
+export function describeVersions(
+  parts: readonly (Pick<InstalledFirmware, "version"> & { readonly id?: string })[],
+): string {
   const versions = [...new Set(parts.map(({ version }) => version ?? "no version"))];
   if (versions.length <= 1) return versions[0] ?? "nothing";
   return namedList(

@@ -48,7 +48,6 @@ type Acting = ActingContext<UpdateFirmwarePayload, Evidence, Needs, Uses, Receip
 const RESTARTS_WITHIN = minutes(15);
 /** A task that was begun so short a while ago would still be listed: no device is done, and has forgotten it, by then. */
 const STILL_LISTED = minutes(5);
-const BUSY_AT_MOST = minutes(10);
 const BUSY_PAUSE = seconds(10);
 const MOST_ASKED = 8;
 
@@ -284,7 +283,8 @@ async function despiteBusy(
   stream: StreamCall,
   act: () => Promise<UpdateStarted>,
 ): Promise<UpdateStarted> {
-  const until = context.clock.now().getTime() + BUSY_AT_MOST;
+  // Ten minutes, where a component may take an hour.
+  const until = context.clock.now().getTime() + 2_000 * context.payload.settle_seconds;
   for (;;) {
     try {
       return await act();

@@ -12,6 +12,9 @@ export type ValidateDevicePayload = { readonly wanted: readonly WantedFirmware[]
 type Uses = "power" | "sensors" | "vitals" | "firmware" | "inventory" | "system";
 type Context = StepContext<ValidateDevicePayload, never, Uses, OnDevice>;
 
+/** What is wrong with a device that is off. */
+export const POWER = "the power";
+
 /** One thing that a device must be; `shown` is what it is instead. */
 interface Fault {
   readonly what: string;
@@ -55,7 +58,7 @@ async function findFaults(context: Context, target: BmcTarget): Promise<readonly
   if (identity && expected !== null && identity.serial !== expected)
     faults.push({ what: "the serial number", expected, shown: identity.serial ?? "unknown" });
   const power = await can.power?.readPower(target, call);
-  if (power !== undefined && power !== "on") faults.push({ what: "the power", expected: "on", shown: power });
+  if (power !== undefined && power !== "on") faults.push({ what: POWER, expected: "on", shown: power });
   const health = await readHealth(context, target);
   if (health === "critical") faults.push({ what: "the health", expected: "ok", shown: health });
   if (payload.wanted.length === 0) return faults;

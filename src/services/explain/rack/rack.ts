@@ -1,4 +1,3 @@
-import { parseCause } from "../../../kernel/stored-cause.ts";
 import { rackLifecycle } from "../../../lifecycles/rack/lifecycle.ts";
 import { describeCounts } from "../../../lifecycles/rack/members.ts";
 import type { RackRecord } from "../../../store/rack/racks.ts";
@@ -7,8 +6,17 @@ import { findRack } from "../../rack/find-rack.ts";
 import { explainByRun } from "../active-run.ts";
 import { nameTrouble, troubleOf } from "../causes.ts";
 import { findClaimsInTheWay } from "../claims-in-the-way.ts";
-import { type ClaimLink, type Explanation, explainHolder, inOrder, type NextCommand, say } from "../explanation.ts";
+import {
+  type ClaimLink,
+  type Explanation,
+  explainHolder,
+  inOrder,
+  type LastFailure,
+  type NextCommand,
+  say,
+} from "../explanation.ts";
 import { causeOfPass, findNextPass, type NextPass } from "../next-pass.ts";
+import { findRackFailure, type RackFailure, rackRemedies, skippedFirmware } from "./rack-remedies.ts";
 
 const KIND = rackLifecycle.kind;
 
@@ -16,6 +24,7 @@ interface Seen {
   readonly rack: RackRecord;
   readonly pass: NextPass;
   readonly claims: readonly ClaimLink[];
+  readonly skipped: Awaited<ReturnType<typeof skippedFirmware>>;
 }
 
 /** What a rack does or waits for, who is in its way, and what helps. */
@@ -34,26 +43,19 @@ export async function explainRack(deps: ServiceDeps, id: string): Promise<Explan
   const isAtWork = rack.state.name !== "ready" && rack.state.name !== "error";
   const pass = await findNextPass(deps.db, key, { now: nowOf(deps), isAtWork });
   const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
-  const seen: Seen = { rack, pass, claims };
+  const skipped = rack.state.name === "ready" ? await skippedFirmware(deps, rack) : undefined;
+  const failure = rack.state.name === "error" ? await findRackFailure(deps, rack) : undefined;
+  const seen: Seen = { rack, pass, claims, skipped };
   return {
     headline: `rack ${rack.id} ${headlineOf(seen)}`,
     doing: isAtWork ? (rackLifecycle.states[rack.state.name as keyof typeof rackLifecycle.states]?.doc ?? "") : "",
     waitingFor: waitingFor(seen),
     since: rack.outcome?.since === undefined ? rack.stateSince : new Date(rack.outcome.since),
     claims,
-    lastFailure:
-      rack.state.name === "error"
-        ? {
-            at: rack.stateSince,
-            runId: "",
-            step: rack.state.origin ?? "error",
-            attempt: 1,
-            message: rack.state.cause ?? "",
-          }
-        : null,
+    lastFailure: failure ? lastFailureOf(rack, failure) : null,
     nextCommands: inOrder([
       ...claims.flatMap(({ holder }) => explainHolder(deps.stores, holder)),
-      ...commandsFor(seen),
+      ...(await commandsFor(deps, seen, failure)),
       history,
     ]),
   };
@@ -62,7 +64,15 @@ export async function explainRack(deps: ServiceDeps, id: string): Promise<Explan
 const phrase = ({ state }: RackRecord): string =>
   state.activity === undefined ? state.name : `${state.name}: ${state.activity} (${state.phase})`;
 
-function headlineOf({ rack, pass, claims }: Seen): string {
+const lastFailureOf = ({ state, stateSince }: RackRecord, { failed: [first] }: RackFailure): LastFailure => ({
+  at: stateSince,
+  runId: first?.id ?? "",
+  step: state.origin ?? "error",
+  attempt: 1,
+  message: state.cause ?? "",
+});
+
+function headlineOf({ rack, pass, claims, skipped }: Seen): string {
   const { state, outcome, maintenanceRequest, reprovisionRequest } = rack;
   const waits =
     claims.length > 0 ? `, and waits for ${claims.map(({ holder }) => `${holder.kind} ${holder.id}`).join(", ")}` : "";
@@ -72,6 +82,7 @@ function headlineOf({ rack, pass, claims }: Seen): string {
     return `is ${state.name}, but ${nameTrouble(troubleOf(pass.lastError, causeOfPass(pass, outcome)))}`;
   if (outcome !== null) return `is ${state.name}: ${outcome.reason}`;
   if (maintenanceRequest !== null || reprovisionRequest !== null) return `is ${state.name}, and about to be maintained`;
+  if (skipped !== undefined) return `is ready; its last maintenance wrote no firmware, since ${skipped.why}`;
   return state.name === "ready" ? "is ready; nothing is wrong" : `is ${state.name}`;
 }
 
@@ -80,7 +91,11 @@ function waitingFor({ rack, claims }: Seen): string[] {
   return rack.outcome?.type === "waiting" ? [rack.outcome.reason] : [];
 }
 
-function commandsFor({ rack, claims }: Seen): readonly NextCommand[] {
+async function commandsFor(
+  deps: ServiceDeps,
+  { rack, claims, skipped }: Seen,
+  failure: RackFailure | undefined,
+): Promise<readonly NextCommand[]> {
   const { id, state, maintenanceRequest, profileId } = rack;
   const show = say(`rack show ${id}`, "lists its devices and the state of each");
   if (claims.length > 0 && maintenanceRequest !== null)
@@ -98,39 +113,12 @@ function commandsFor({ rack, claims }: Seen): readonly NextCommand[] {
       return [show];
     case "deleting":
       return [say(`rack delete ${id} --detach`, "removes the rack from the devices that still name it"), show];
-    case "error":
-      return errorCommands(rack, show);
+    case "error": {
+      if (failure === undefined || state.origin === "component" || state.origin === "discovery") return [show];
+      const clear = say(`rack clear-error ${id}`, "returns the rack to ready without a retry");
+      return [...(await rackRemedies(deps, rack, failure)), clear, show];
+    }
     default:
-      return [show];
+      return [...(skipped?.commands ?? []), show];
   }
-}
-
-/** By what the error comes from: the first command is the one that changes it. */
-function errorCommands({ id, state, lastMaintenanceRequest }: RackRecord, show: NextCommand): readonly NextCommand[] {
-  const again = say(`rack maintenance start --rack ${id}`, "tries again; devices that are up to date are left alone");
-  const clear = say(`rack clear-error ${id}`, "returns the rack to ready without a retry");
-  const firmware = lastMaintenanceRequest?.activities.flatMap((activity) =>
-    activity.kind === "firmware_upgrade" && activity.firmware_version ? [activity.firmware_version] : [],
-  )[0];
-  switch (parseCause(state.failure)?.code) {
-    case "firmware_unknown":
-    case "firmware_mismatch":
-      return [
-        say("rack-firmware list", "lists the known firmware and the hardware that each is for"),
-        again,
-        clear,
-        show,
-      ];
-    case "firmware_unavailable":
-      return [
-        say(`rack-firmware get ${firmware ?? ""}`.trim(), "shows what its download waits for"),
-        again,
-        clear,
-        show,
-      ];
-    default:
-      break;
-  }
-  if (state.origin === "component" || state.origin === "discovery") return [show];
-  return [again, clear, show];
 }

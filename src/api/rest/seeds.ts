@@ -56,7 +56,9 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       },
     });
     app.post("/seeds/:place/:key/phone-home", async (request, reply) => {
-      await noteInstallerSeen(services, asked(request));
+      const gone = new AbortController();
+      reply.raw.once("close", () => gone.abort());
+      await noteInstallerSeen(services, asked(request), gone.signal);
       return reply.code(204).send();
     });
   };

@@ -31,6 +31,9 @@ export const isSeedKey = (key: string, token: string): boolean => {
 /** By what a run knows the installer that has begun; nobody finds the seed by it. */
 export const installerMark = (token: string): string => digest(seedKeyOf(token));
 
+/** In the receipt of a step: the installer (`installerMark`) that may restart the machine without being booted again. */
+export const BOOT_SOURCE_FREE = "bootSourceFreeFor";
+
 /** The directory of a seed, with a slash at its end, as NoCloud wants it. */
 export const seedDirectory = (server: string, place: string, key: string): string =>
   `${server.replace(/\/+$/, "")}${SEEDS_PATH}/${place}/${key}/`;

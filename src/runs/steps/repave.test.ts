@@ -215,6 +215,31 @@ describe("an installation", () => {
       expect(await probe(nothing, said)).toEqual(["clearBootOverride"]);
     });
 
+    test("writes down that the installer may restart the machine, once that does not lead to the medium again", async () => {
+      const mark = installerMark(evidence.token);
+      const { can } = world(undefined, "always");
+      const probed = (boot: object, more: object = {}) =>
+        benchOf(
+          "repave",
+          { image: "ubuntu" },
+          { ...can, boot: { ...can.boot, ...boot } },
+          {
+            ...{ installerSeen: mark, ...accepted },
+            ...more,
+          },
+        ).probe(evidence);
+      const free = { restartedAt: accepted.receipt.restartedAt, bootSourceFreeFor: mark };
+      expect(await probed({})).toMatchObject({ state: "in_progress", receipt: free });
+      // Neither a BMC that refuses nor one that is silent leads to that.
+      const refuses = async () => {
+        throw new DeviceFailure("refused_by_device", "bmc", "no");
+      };
+      expect(await probed({ clearBootOverride: refuses })).not.toHaveProperty("receipt");
+      expect(await probed({ readBootOverride: unreachable })).not.toHaveProperty("receipt");
+      // Once is enough.
+      expect(await probed({ clearBootOverride: refuses }, { receipt: free })).toMatchObject({ state: "in_progress" });
+    });
+
     test("goes on, and says so, where it cannot be cleared", async () => {
       const { can } = world(undefined, "always");
       const clearBootOverride = async () => {

@@ -9,7 +9,7 @@ import { type Payloads, parsePayload } from "../model/plan/payloads.ts";
 import { type ActingContext, defineStep, type ProbeAnswer, readProbe, type StepContext } from "../model/step.ts";
 import { provesWithoutSsh } from "../model/targets.ts";
 import { chooseSeed, type SeedEvidence } from "../seeds/seed-choice.ts";
-import { installerMark } from "../seeds/seed-place.ts";
+import { BOOT_SOURCE_FREE, installerMark } from "../seeds/seed-place.ts";
 import { readBootId, whileUp } from "./facts/boot-id.ts";
 import { NO_EFFECT, notInstalled, silent } from "./facts/in-the-way.ts";
 import { type InstallStamp, parseStamp, printStamp, STAMP_FILE } from "./facts/install-stamp.ts";
@@ -112,8 +112,12 @@ export const repave = defineStep({
     if (proven) return putAway(context, proven);
     const bmc = await targets.bmc();
     // Before anything else: a short installer restarts the machine before a system that is not there yet was waited for.
-    const isSeen = context.installerSeen === installerMark(evidence.token);
-    const keeps = isSeen ? await endSeenOverride(context) : "";
+    const mark = installerMark(evidence.token);
+    const isSeen = context.installerSeen === mark;
+    const isFree = receipt?.[BOOT_SOURCE_FREE] === mark;
+    const keeps = isSeen && !isFree ? await endSeenOverride(context) : undefined;
+    // Written at once: the installer waits for it, and may restart the machine as soon as it is answered.
+    if (keeps === "") return freedFor(mark, context);
     const { system, refusal } = await lookInside(context);
     if (system?.stamp?.token === evidence.token) return installed(context, system.stamp, system);
     checkMedium(context);
@@ -133,7 +137,7 @@ export const repave = defineStep({
       ...(refusal !== undefined && { refusal }),
     };
     const report = progressOfInstall(seen);
-    const note = isSeen ? keeps : await endStuckOverride(context, seen, outside.override);
+    const note = isSeen ? (keeps ?? "") : await endStuckOverride(context, seen, outside.override);
     return note === "" ? report : { ...readProbe(report), message: `${readProbe(report).message ?? ""}; ${note}` };
   },
 
@@ -302,11 +306,21 @@ async function endStuckOverride(context: Acting, seen: Seen, override: BootOverr
 const isStuck = (override: BootOverride | undefined): boolean =>
   override?.source === "cd" && override.lasts === "always";
 
-async function endSeenOverride(context: Acting): Promise<string> {
+/** Empty once no further boot goes to the medium; undefined where the BMC does not answer. */
+async function endSeenOverride(context: Acting): Promise<string | undefined> {
   const { can, targets, call } = context;
+  if (can.boot === undefined) return "";
   const override = await whileUp(async () => can.boot?.readBootOverride(await targets.bmc(), call));
+  if (override === undefined) return undefined;
   return isStuck(override) ? endOverride(context) : "";
 }
+
+const freedFor = (mark: string, { receipt }: Acting): ProbeAnswer => ({
+  state: "in_progress",
+  message: "installing: the installer has begun",
+  cause: notInstalled(),
+  receipt: { ...receipt, [BOOT_SOURCE_FREE]: mark },
+});
 
 async function endOverride({ can, targets, call, log }: Acting): Promise<string> {
   const kept = await failureOf(async () => can.boot?.clearBootOverride(await targets.bmc(), call));

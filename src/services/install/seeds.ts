@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   SEED_FORMATS,
   SEED_SPECS,
@@ -10,6 +11,7 @@ import { AppError } from "../../kernel/errors.ts";
 import { isActive, type Run, type StepStatus } from "../../runs/model/run.ts";
 import type { SeedEvidence } from "../../runs/seeds/seed-choice.ts";
 import {
+  BOOT_SOURCE_FREE,
   installerMark,
   isSeedKey,
   nodeOfPlace,
@@ -21,6 +23,7 @@ import { printStamp, STAMP_FILE } from "../../runs/steps/facts/install-stamp.ts"
 import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
+import { announce } from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
@@ -95,8 +98,15 @@ async function noteStarted(
   if (answer instanceof AppError) throw answer;
 }
 
-/** An installer that was told what to install says that it has begun. Saying it again is harmless. */
-export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest): Promise<void> {
+/** An installer that is over sooner than its run has freed the boot source would run again, on a BMC that keeps the medium. */
+const LONGEST_HOLD_MS = 5_000;
+const HOLD_CHECK_MS = 100;
+
+/**
+ * An installer that was told what to install says that it has begun. Saying it again is harmless. It is answered once no further boot of the
+ * machine goes to the medium, or that takes too long: until then it does not end, and does not restart the machine.
+ */
+export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest, signal: AbortSignal): Promise<void> {
   const found = await findInstallation(deps, request);
   if (found === undefined) throw notFound();
   const { id } = found.run;
@@ -116,7 +126,18 @@ export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest)
       set: { installer_seen: { ...known, order, at: nowOf(deps).toISOString() } },
     });
     await work.wake(tx, [{ kind: KIND, id }]);
+    await announce(tx);
   });
+  const within = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_HOLD_MS)]);
+  while (!within.aborted && !(await isBootSourceFree(deps, id, order)))
+    await pause(HOLD_CHECK_MS, undefined, { signal: within }).catch(() => undefined);
+}
+
+/** Or the run goes on without it. */
+async function isBootSourceFree({ db }: ServiceDeps, id: string, order: string): Promise<boolean> {
+  const [run] = await listRuns(db, { ids: [id] });
+  const step = run?.steps.find(({ evidence }) => installerMark(String(evidence?.token ?? "")) === order);
+  return run?.phase !== "RUNNING" || step?.state !== "RUNNING" || step.receipt?.[BOOT_SOURCE_FREE] === order;
 }
 
 export async function findInstallation(deps: ServiceDeps, request: SeedRequest): Promise<Installation | undefined> {

@@ -5,6 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunService as AllRunsService, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { installerMark } from "../../../src/runs/seeds/seed-place.ts";
 import { createCloudInit, deleteCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
@@ -294,8 +295,15 @@ describe("a seed", { timeout: 60_000 }, () => {
     const home = new URL("phone-home", url).href;
     const began = () => bench.db.query("select 1 from journal where id = $1 and type = 'installer_began'", [runId]);
     await eventually(async () => (await began()).length > 0, { what: "the installer has called" });
-    for (const body of ["instance_id=1", "{", "\0\0"])
+    for (const body of ["instance_id=1", "{", "\0\0"]) {
       expect((await fetch(home, { method: "POST", body })).status).toBe(204);
+      // Who is answered may end at once: a restart does not lead to the medium again.
+      const [{ free } = { free: null }] = await bench.db.query<{ free: string | null }>(
+        "select facts -> 'steps' -> 0 -> 'receipt' ->> 'bootSourceFreeFor' as free from runs where id = $1",
+        [runId],
+      );
+      expect(free).toBe(before && installerMark(String(before.facts.steps[0]?.evidence?.token)));
+    }
     // A pass that waits for the system to come up is ended by that: the boot source is to be cleared while the installer is at work.
     expect(before && (await runs.overtaken?.(bench.db, [before]))).toEqual([runId]);
     expect((await fetch(home.replace(runId, "run-none"), { method: "POST" })).status).toBe(404);

@@ -103,8 +103,6 @@ home=$(awk '/^[a-z]/ { at = $1 } at == "phone_home:" && $1 == "url:" { print $2 
 [ -z "$home" ] || wget -q -O - --post-data "instance_id=ordinary" "$home" || true
 copy
 sync
-# A real system is larger: its installer is at work for minutes after it said that it has begun.
-sleep 8
 mount -t vfat /dev/vda /mnt
 mkdir -p /mnt/files/root/.ssh
 awk '/^[a-z]/ { at = $1 } at == "ssh_authorized_keys:" && $1 == "-" { sub(/^ *- /, ""); print }' /tmp/user-data > /mnt/files/root/.ssh/authorized_keys

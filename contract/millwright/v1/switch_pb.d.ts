@@ -212,6 +212,89 @@ export declare type RefreshSwitchResponse = Message<"millwright.v1.RefreshSwitch
 export declare const RefreshSwitchResponseSchema: GenMessage<RefreshSwitchResponse>;
 
 /**
+ * @generated from message millwright.v1.AcceptSwitchCertificateRequest
+ */
+export declare type AcceptSwitchCertificateRequest = Message<"millwright.v1.AcceptSwitchCertificateRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * SHA-256 of the certificate, in hexadecimal digits with or without colons, as compared at the switch.
+   *
+   * @generated from field: string fingerprint = 2;
+   */
+  fingerprint: string;
+
+  /**
+   * The certificate of its operating system (NVOS), and not that of its BMC.
+   *
+   * @generated from field: bool os = 3;
+   */
+  os: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.AcceptSwitchCertificateRequest.
+ * Use `create(AcceptSwitchCertificateRequestSchema)` to create a new message.
+ */
+export declare const AcceptSwitchCertificateRequestSchema: GenMessage<AcceptSwitchCertificateRequest>;
+
+/**
+ * @generated from message millwright.v1.AcceptSwitchCertificateResponse
+ */
+export declare type AcceptSwitchCertificateResponse = Message<"millwright.v1.AcceptSwitchCertificateResponse"> & {
+  /**
+   * @generated from field: millwright.v1.Switch switch = 1;
+   */
+  switch?: Switch | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.AcceptSwitchCertificateResponse.
+ * Use `create(AcceptSwitchCertificateResponseSchema)` to create a new message.
+ */
+export declare const AcceptSwitchCertificateResponseSchema: GenMessage<AcceptSwitchCertificateResponse>;
+
+/**
+ * @generated from message millwright.v1.SetExpectedSwitchOsAddressRequest
+ */
+export declare type SetExpectedSwitchOsAddressRequest = Message<"millwright.v1.SetExpectedSwitchOsAddressRequest"> & {
+  /**
+   * Of the expected switch.
+   *
+   * @generated from field: string bmc_mac_address = 1;
+   */
+  bmcMacAddress: string;
+
+  /**
+   * An address, or address and port: 10.0.0.7 or 10.0.0.7:8443. Empty: the one that the BMC reports.
+   *
+   * @generated from field: string os_address = 2;
+   */
+  osAddress: string;
+};
+
+/**
+ * Describes the message millwright.v1.SetExpectedSwitchOsAddressRequest.
+ * Use `create(SetExpectedSwitchOsAddressRequestSchema)` to create a new message.
+ */
+export declare const SetExpectedSwitchOsAddressRequestSchema: GenMessage<SetExpectedSwitchOsAddressRequest>;
+
+/**
+ * @generated from message millwright.v1.SetExpectedSwitchOsAddressResponse
+ */
+export declare type SetExpectedSwitchOsAddressResponse = Message<"millwright.v1.SetExpectedSwitchOsAddressResponse"> & {
+};
+
+/**
+ * Describes the message millwright.v1.SetExpectedSwitchOsAddressResponse.
+ * Use `create(SetExpectedSwitchOsAddressResponseSchema)` to create a new message.
+ */
+export declare const SetExpectedSwitchOsAddressResponseSchema: GenMessage<SetExpectedSwitchOsAddressResponse>;
+
+/**
  * A switch: what it is, what state it is in, and why.
  *
  * @generated from message millwright.v1.Switch
@@ -670,6 +753,27 @@ export declare const SwitchService: GenService<{
     methodKind: "unary";
     input: typeof RefreshSwitchRequestSchema;
     output: typeof RefreshSwitchResponseSchema;
+  },
+  /**
+   * From now on the switch must show this certificate, and no other: its BMC, or its own operating system.
+   *
+   * @generated from rpc millwright.v1.SwitchService.AcceptSwitchCertificate
+   */
+  acceptSwitchCertificate: {
+    methodKind: "unary";
+    input: typeof AcceptSwitchCertificateRequestSchema;
+    output: typeof AcceptSwitchCertificateResponseSchema;
+  },
+  /**
+   * Sets where the operating system of an expected switch is reached, where the BMC of the switch does not report it. FAILED_PRECONDITION
+   * while somebody works on the switch. A pinned certificate stays pinned, whatever the address is.
+   *
+   * @generated from rpc millwright.v1.SwitchService.SetExpectedSwitchOsAddress
+   */
+  setExpectedSwitchOsAddress: {
+    methodKind: "unary";
+    input: typeof SetExpectedSwitchOsAddressRequestSchema;
+    output: typeof SetExpectedSwitchOsAddressResponseSchema;
   },
 }>;
 

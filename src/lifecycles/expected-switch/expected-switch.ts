@@ -4,4 +4,6 @@ import type { ExpectedDevice } from "../expected-device/expected-device.ts";
 export interface ExpectedSwitch extends ExpectedDevice {
   readonly nvosMacs: readonly string[];
   readonly nvosUsername: string | null;
+  /** Where its operating system is reached, host or host:port; null: as its BMC reports. */
+  readonly nvosAddress: string | null;
 }

@@ -11,7 +11,7 @@ export const exploredSwitch: ExploredKind<ExpectedSwitch> = {
   link: "switchId",
   idPrefix: "sw100ns",
   model: "Switch",
-  columns: ({ nvosMacs }) => ({ nvos_macs: nvosMacs }),
+  columns: ({ nvosMacs, nvosAddress }) => ({ nvos_macs: nvosMacs, nvos_address: nvosAddress }),
 };
 
 export const expectedSwitchHandlers: Handlers<typeof expectedSwitchLifecycle, ExpectedSwitch, ExplorerContext> = {

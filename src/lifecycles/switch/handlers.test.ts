@@ -45,6 +45,7 @@ const device = (change: Partial<Switch> = {}): Switch => ({
   expectedId: "expected-1",
   labels: {},
   nvosMacs: ["02:00:5e:10:00:02"],
+  givenNvosAddress: null,
   nvosMacTakenBy: null,
   enableNmxc: true,
   ...change,
@@ -93,13 +94,15 @@ describe("initializing", () => {
 
   test("waits while the BMC reports no such interface, and says what helps", async () => {
     const outcome = await switchHandlers.initializing(device(), context({ interfaces: [] }));
-    expect(outcome).toMatchObject({ type: "waiting", reason: expect.stringContaining("label nvos_address") });
+    expect(outcome).toMatchObject({ type: "waiting", reason: expect.stringContaining("set-nvos-address") });
   });
 
-  test("takes address and index of labels where the BMC does not say", async () => {
-    const labels = { nvos_address: "127.9.9.9", tray_index: "4" };
+  test("takes the address of the expected switch and the index of a label where the BMC does not say; a label is no address", async () => {
+    const labels = { nvos_address: "127.6.6.6", tray_index: "4" };
+    const unset = await switchHandlers.initializing(device({ labels }), context({ interfaces: [] }));
+    expect(unset).toMatchObject({ type: "waiting", facts: { nvosAddress: null } });
     const outcome = await switchHandlers.initializing(
-      device({ labels }),
+      device({ labels, givenNvosAddress: "127.9.9.9" }),
       context({ interfaces: [], place: { slot: null, trayIndex: null } }),
     );
     expect(outcome).toMatchObject({ event: "interface_associated", facts: { nvosAddress: "127.9.9.9", trayIndex: 4 } });

@@ -33,7 +33,7 @@ export const switchHandlers: Handlers<typeof switchLifecycle, Switch, MonitorCon
     const facts = { ...identityFacts(inventory), ...placeOf(device, inventory) };
     if (!hasInterface(device, inventory)) {
       const macs = device.nvosMacs.join(", ");
-      const reason = `the BMC at ${bmc.address} reports no interface with an NVOS MAC address of the expected switch (${macs}); correct the expected switch, or give it the label nvos_address`;
+      const reason = `the BMC at ${bmc.address} reports no interface with an NVOS MAC address of the expected switch (${macs}); correct the expected switch, or set the address of its operating system (millwright expected-switch set-nvos-address)`;
       return waitFor(reason, LOOK_AGAIN, { facts });
     }
     return happened("interface_associated", { facts });
@@ -106,18 +106,18 @@ function findWrong({
 }
 
 const hasInterface = (device: Switch, { interfaces = [] }: DeviceInventory): boolean =>
-  device.labels["nvos_address"] != null || interfaces.some(({ mac }) => isOwn(device, mac));
+  device.givenNvosAddress !== null || interfaces.some(({ mac }) => isOwn(device, mac));
 
 const isOwn = ({ nvosMacs }: Switch, mac: string): boolean => nvosMacs.includes(portMacOf(mac) ?? mac.toLowerCase());
 
-/** Where it stands in the rack and where its operating system is; the labels help where its BMC does not say. */
+/** Where it stands in the rack and where its operating system is; the expected switch and its labels help where its BMC does not say. */
 function placeOf(device: Switch, { place, interfaces = [] }: DeviceInventory): JsonObject {
   const own = interfaces.find(({ mac, address }) => address !== null && isOwn(device, mac));
-  const { facts, labels } = device;
+  const { facts, labels, givenNvosAddress } = device;
   return {
     slotNumber: place?.slot ?? facts.slotNumber,
     trayIndex: place?.trayIndex ?? indexLabel(labels) ?? facts.trayIndex,
-    nvosAddress: own?.address ?? labels["nvos_address"] ?? facts.nvosAddress,
+    nvosAddress: own?.address ?? givenNvosAddress ?? facts.nvosAddress,
   };
 }
 

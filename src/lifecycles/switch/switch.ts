@@ -36,6 +36,8 @@ export interface Switch extends BmcDevice {
   readonly labels: Readonly<Record<string, string | null>>;
   /** The MAC addresses of its own operating system, as the expected switch has them. */
   readonly nvosMacs: readonly string[];
+  /** Where its operating system is reached, as the expected switch says; null: it does not. */
+  readonly givenNvosAddress: string | null;
   /** Another switch that claims one of these addresses. */
   readonly nvosMacTakenBy: string | null;
   readonly enableNmxc: boolean;

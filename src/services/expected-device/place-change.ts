@@ -35,23 +35,36 @@ export async function refuseToMoveHeld<R extends ExpectedDeviceRecord, I extends
     ({ bmc }, { bmc_address, bmc_port }) => bmc.address !== bmc_address || bmc.port !== bmc_port,
   );
   await refuseHeld(tx, deps, readdressed, { action: "moved to another address", field: "bmc_ip_address" });
+  const ownMoved = updated.filter(({ checked, row }) => !isSameOwnPlace(kind, checked.row, row));
+  const held = ownMoved.flatMap(({ row }) => (row.existing ? [{ kind: kind.device, id: row.existing.id }] : []));
+  await refuseHeld(tx, deps, held, { action: "moved to another address", field: kind.fields.list });
 }
 
 type PlacedDevice = Awaited<ReturnType<ExpectedKind<never, never>["listDevices"]>>[number];
 
 /** What an update of a row changes about where its device is; empty: nothing. */
 export function placeChange<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
-  { ownPlace, ownOf }: ExpectedKind<R, I>,
+  kind: OwnPlace<R, I>,
   wanted: ExpectedColumns,
   row: R,
 ): Pick<Change, "id" | "type" | "data" | "set">[] {
   const { existing, bmc, rackId } = row;
   const { bmc_address, bmc_port, rack_id } = wanted;
   if (!existing || bmc_address === null) return [];
-  const own = ownPlace?.(wanted) ?? {};
-  const known = ownOf?.(row) ?? {};
-  const isSame = Object.entries(own).every(([column, to]) => isDeepStrictEqual(known[column], to));
-  if (isSame && bmc_address === bmc.address && bmc_port === bmc.port && rack_id === rackId) return [];
+  const own = kind.ownPlace?.(wanted) ?? {};
+  if (isSameOwnPlace(kind, wanted, row) && bmc_address === bmc.address && bmc_port === bmc.port && rack_id === rackId)
+    return [];
   const place = { bmc_address, bmc_port, rack_id, ...own };
   return [{ id: existing.id, type: "place_changed", data: place, set: place }];
+}
+
+type OwnPlace<R extends ExpectedDeviceRecord, I extends ExpectedInput> = Pick<ExpectedKind<R, I>, "ownPlace" | "ownOf">;
+
+function isSameOwnPlace<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { ownPlace, ownOf }: OwnPlace<R, I>,
+  wanted: ExpectedColumns,
+  row: R,
+): boolean {
+  const known = ownOf?.(row) ?? {};
+  return Object.entries(ownPlace?.(wanted) ?? {}).every(([column, to]) => isDeepStrictEqual(known[column], to));
 }

@@ -4,10 +4,14 @@ import { expectedSwitchLifecycle } from "../../lifecycles/expected-switch/lifecy
 import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
 import { defineExpectedDevices, type ExpectedDeviceRecord } from "../expected-device/expected-devices.ts";
 
-type Own = Pick<ExpectedSwitch, "nvosMacs" | "nvosUsername">;
+type Own = Pick<ExpectedSwitch, "nvosMacs" | "nvosUsername" | "nvosAddress">;
 export type ExpectedSwitchRecord = ExpectedDeviceRecord & Own;
 
-const rowSchema = z.object({ nvos_macs: z.array(z.string()), nvos_username: z.string().nullable() });
+const rowSchema = z.object({
+  nvos_macs: z.array(z.string()),
+  nvos_username: z.string().nullable(),
+  nvos_address: z.string().nullable(),
+});
 
 export const expectedSwitches = defineExpectedDevices<Own>({
   lifecycle: expectedSwitchLifecycle,
@@ -15,10 +19,10 @@ export const expectedSwitches = defineExpectedDevices<Own>({
   serialColumn: "switch_serial_number",
   link: "switchId",
   device: { kind: switchLifecycle.kind, table: "switches" },
-  columns: ["nvos_macs", "nvos_username"],
+  columns: ["nvos_macs", "nvos_username", "nvos_address"],
   parse(row) {
     const own = rowSchema.parse(row);
-    return { nvosMacs: own.nvos_macs, nvosUsername: own.nvos_username };
+    return { nvosMacs: own.nvos_macs, nvosUsername: own.nvos_username, nvosAddress: own.nvos_address };
   },
 });
 export const { store: expectedSwitchStore, list: listExpectedSwitches } = expectedSwitches;

@@ -35,6 +35,7 @@ const factsSchema = z.object({
 
 const rowSchema = z.object({
   nvos_macs: z.array(z.string()),
+  nvos_address: z.string().nullable(),
   nvos_mac_taken_by: z.string().nullable(),
   enable_nmxc: z.boolean(),
 });
@@ -51,6 +52,7 @@ export const switches = defineBmcDevices<Switch, SwitchRecord, SwitchFilter>({
   expected: { table: "expected_switches", link: "switchId" },
   columns: [
     "t.nvos_macs",
+    "t.nvos_address",
     "t.enable_nmxc",
     "(select (array_agg(o.id order by o.id))[1] from switches o where o.nvos_macs && t.nvos_macs and o.id <> t.id) as nvos_mac_taken_by",
   ],
@@ -62,6 +64,7 @@ export const switches = defineBmcDevices<Switch, SwitchRecord, SwitchFilter>({
       facts: factsSchema.parse(row.facts) satisfies SwitchFacts,
       labels: row.labels,
       nvosMacs: own.nvos_macs,
+      givenNvosAddress: own.nvos_address,
       nvosMacTakenBy: own.nvos_mac_taken_by,
       enableNmxc: own.enable_nmxc,
     };

@@ -35,7 +35,7 @@ export function wireFabricTargets({
     if (!place) {
       throw new StepFailure(
         "endpoint_missing",
-        `it is not on record where the operating system of switch ${id} is reached: its BMC does not report it; give the switch the label nvos_address`,
+        `it is not on record where the operating system of switch ${id} is reached: its BMC does not report it; millwright expected-switch set-nvos-address sets it`,
         { facts: { at: "switch_os" } },
       );
     }
@@ -46,7 +46,7 @@ export function wireFabricTargets({
   };
 }
 
-/** A label may name the port; otherwise both answer at the same one, which is 443 nearly everywhere. */
+/** The expected switch may name the port; otherwise both answer at the same one, which is 443 nearly everywhere. */
 function placeOf({ facts, bmc }: Switch): Omit<FabricTarget, "username" | "password"> | undefined {
   if (facts.nvosAddress === null) return undefined;
   const [, host, port] = /^\[?([^\]]+?)\]?(?::(\d{1,5}))?$/.exec(facts.nvosAddress) ?? [];

@@ -68,5 +68,8 @@ export const switchThing = defineThing({
     "millwright.v1.SwitchService/ListSwitches":  ["viewer"],
     "millwright.v1.SwitchService/GetSwitch":     ["viewer"],
     "millwright.v1.SwitchService/RefreshSwitch": ["operator"],
+    "millwright.v1.SwitchService/AcceptSwitchCertificate": ["operator"],
+    // As the addresses of BMCs: where a password is sent.
+    "millwright.v1.SwitchService/SetExpectedSwitchOsAddress": ["operator", "ForgeAdminCLI", "Machineatron", "SiteAgent"],
   },
 });

@@ -21,6 +21,18 @@ export function addExpectedSwitchCommands(program: Command, run: Run): void {
     .addHelpText("after", "\nExample:\n  millwright expected-switch show 02:00:5e:10:00:01")
     .action((mac: string) => run(async (session) => (await load()).showExpectedSwitch(session, mac)));
   row
+    .command("set-nvos-address")
+    .argument("<mac>", "MAC address of its BMC")
+    .argument("[address]", "host or host:port; left out: the one that its BMC reports")
+    .description("set where the operating system of a switch (NVOS) is reached, where its BMC does not report it")
+    .addHelpText(
+      "after",
+      "\nThe password of NVOS is sent there. A certificate that is pinned stays pinned: `switch accept-certificate --nvos` replaces it.\n\nExample:\n  millwright expected-switch set-nvos-address 02:00:5e:10:00:01 10.0.0.7",
+    )
+    .action((mac: string, address: string | undefined) =>
+      run(async (session) => (await load()).setNvosAddress(session, mac, address ?? "")),
+    );
+  row
     .command("delete")
     .argument("<mac>", "MAC address of its BMC")
     .description("take a switch off the expected inventory; a switch made from it stays")

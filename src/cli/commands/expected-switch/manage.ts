@@ -4,6 +4,7 @@ import {
   LinkedExpectedSwitchSchema,
 } from "../../../../contract/forge/expected_pb.js";
 import { Forge } from "../../../../contract/forge/forge_pb.js";
+import { SwitchService } from "../../../../contract/millwright/v1/switch_pb.js";
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
@@ -48,6 +49,17 @@ export async function showExpectedSwitch(session: Session, mac: string): Promise
       ["NVOS MACs", row.nvosMacAddresses.join(" ")],
       ["NVOS user", row.nvosUsername ?? ""],
     ],
+  });
+}
+
+/** Empty: the one that the BMC of the switch reports. */
+export async function setNvosAddress(session: Session, mac: string, address: string): Promise<undefined> {
+  const client = await session.client(SwitchService);
+  await client.setExpectedSwitchOsAddress({ bmcMacAddress: mac, osAddress: address }, { signal: session.signal });
+  const said = address === "" ? "is the one that its BMC reports" : `is ${address}`;
+  await printDone(session, `The address of NVOS of expected switch ${mac} ${said}.`, {
+    expected_switch: mac,
+    nvos_address: address,
   });
 }
 

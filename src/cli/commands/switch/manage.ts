@@ -57,6 +57,18 @@ export async function refreshSwitch(session: Session, id: string): Promise<undef
   await printDone(session, `Switch ${id} will be read now.`, { switch: id });
 }
 
+/** Of its BMC, or of its operating system. */
+export async function acceptCertificate(
+  session: Session,
+  id: string,
+  { fingerprint, nvos = false }: { readonly fingerprint: string; readonly nvos?: boolean },
+): Promise<undefined> {
+  const client = await session.client(SwitchService);
+  await client.acceptSwitchCertificate({ id, fingerprint, os: nvos }, { signal: session.signal });
+  const whose = nvos ? "the operating system of switch" : "switch";
+  await printDone(session, `Certificate of ${whose} ${id} accepted.`, { switch: id, of: nvos ? "nvos" : "bmc" });
+}
+
 export async function deleteSwitch(session: Session, id: string, { yes }: ConfirmOptions): Promise<undefined> {
   if (!yes) await confirm(session, { what: `Delete switch ${id}?` });
   const forge = await session.client(Forge);

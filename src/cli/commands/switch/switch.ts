@@ -112,6 +112,20 @@ const stateWord = (text: string): string => text.toLowerCase().replaceAll("-", "
 
 function addManaging(sw: Command, run: Run): void {
   const load = () => import("./manage.ts");
+  sw.command("accept-certificate")
+    .argument(...ID)
+    .description("pin the certificate that a switch shows since its BMC was replaced or given a new one")
+    .requiredOption("--fingerprint <sha256>", "as compared at the switch, with or without colons; `explain` prints it")
+    .option("--nvos", "the certificate of its operating system, and not that of its BMC")
+    .addHelpText(
+      "after",
+      "\nThe server refuses another fingerprint than the one that the BMC shows.\n\nExample:\n  millwright switch accept-certificate rack-1-switch-1 --nvos --fingerprint AB:CD:…",
+    )
+    .action((id: string, options: { readonly fingerprint: string; readonly nvos?: boolean }) =>
+      run(async (session) =>
+        (await import("./manage.ts")).acceptCertificate(session, await idOf(session, id), options),
+      ),
+    );
   sw.command("delete")
     .argument(...ID)
     .description("mark a switch for deletion; the controller removes it as soon as its state allows")

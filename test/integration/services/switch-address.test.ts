@@ -1,0 +1,106 @@
+import { beforeEach, expect, test } from "vitest";
+import {
+  addExpectedSwitch,
+  type ExpectedSwitchInput,
+  updateExpectedSwitch,
+} from "../../../src/services/expected-switch/expected-switches.ts";
+import { setOsAddress } from "../../../src/services/expected-switch/os-address.ts";
+import { acceptSwitchCertificate } from "../../../src/services/switch/certificate.ts";
+import { listExpectedSwitches } from "../../../src/store/expected-switch/expected-switches.ts";
+import { listSwitches } from "../../../src/store/switch/switches.ts";
+import { recordClaim } from "../../support/claims.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+import { type ForgeUnderTest, startForge } from "../api/forge-under-test.ts";
+
+/** Where the password of a switch's operating system is sent, and which certificate must be shown there. */
+let it: ForgeUnderTest;
+beforeAll(async () => {
+  it = await startForge();
+});
+afterAll(() => it.close());
+
+const tester = { name: "ann", roles: ["admin"], address: null } as const;
+const MAC = "02:00:00:00:00:01";
+const PRINTED = (digit: string) => Array(32).fill(`${digit}${digit}`).join(":");
+const expected: ExpectedSwitchInput = {
+  bmcMac: MAC,
+  bmcUsername: "root",
+  bmcPassword: "secret",
+  serial: "SN1",
+  bmcEndpoint: "192.0.2.1:443",
+  rackId: undefined,
+  metadata: { name: "one", description: "", labels: {} },
+  nvosMacs: ["02:00:00:00:00:02"],
+  nvosUsername: "admin",
+  nvosPassword: "nvos-secret",
+};
+beforeEach(async () => {
+  await it.db.query("truncate switches, expected_switches, secrets, work, journal, claims");
+  await addExpectedSwitch(it.deps, tester, expected);
+  await it.db.query(
+    `insert into switches (id, name, bmc_mac, bmc_address, bmc_port, state, nvos_macs, facts)
+     values ('sw-1', 'sw-1', $1, '192.0.2.1', 443, 'ready', '{02:00:00:00:00:02}', $2::jsonb)`,
+    [MAC, JSON.stringify({ nvosAddress: "192.0.2.2", nvosCertificateFingerprint: PRINTED("A") })],
+  );
+  await it.db.query(`update expected_switches set facts = facts || '{"switchId": "sw-1", "explored": "linked"}'`);
+});
+const rowOf = async () => (await listExpectedSwitches(it.db, { bmcMac: MAC }))[0];
+const deviceOf = async () => (await listSwitches(it.db, { ids: ["sw-1"] }))[0];
+const set = (osAddress: string, bmcMac = MAC) => setOsAddress(it.deps, tester, { bmcMac, osAddress });
+
+test("the address is kept with the row and its switch, is told, and outlives an update of the row; the pin stays", async () => {
+  await set("192.0.2.7:8443");
+  expect([(await rowOf())?.nvosAddress, (await deviceOf())?.givenNvosAddress]).toEqual(Array(2).fill("192.0.2.7:8443"));
+  expect((await deviceOf())?.facts.nvosCertificateFingerprint).toBe(PRINTED("A"));
+  await updateExpectedSwitch(it.deps, tester, { ...expected, metadata: { ...expected.metadata, name: "two" } });
+  expect((await rowOf())?.nvosAddress).toBe("192.0.2.7:8443");
+  const [entry] = await it.db.query<{ actor: string; data: object }>(
+    "select actor, data from journal where kind = 'switch' and type = 'place_changed'",
+  );
+  expect(entry).toMatchObject({ actor: "ann", data: { nvos_address: "192.0.2.7:8443" } });
+  await set("");
+  expect([(await rowOf())?.nvosAddress, (await deviceOf())?.givenNvosAddress]).toEqual([null, null]);
+});
+
+test.each(["http://192.0.2.7", "192.0.2.7/path", "a b", "user@host", "192.0.2.7:0", "[::1"])(
+  "%s is no address, and changes nothing",
+  async (wrong) => {
+    await expect(set(wrong)).rejects.toMatchObject({ kind: "invalid_argument" });
+    expect((await rowOf())?.nvosAddress).toBeNull();
+  },
+);
+
+test("a switch that somebody works on keeps its address and the MAC addresses of its system", async () => {
+  await recordClaim(it.db, { kind: "switch", id: "sw-1" }, { kind: "rack", id: "rack-1" }, "maintenance");
+  const held = "switch sw-1 cannot be moved to another address: rack rack-1 (maintenance) works on it";
+  await expect(set("192.0.2.7")).rejects.toThrow(held);
+  const moved = { ...expected, nvosMacs: ["02:00:00:00:00:03"] };
+  await expect(updateExpectedSwitch(it.deps, tester, moved)).rejects.toThrow(held);
+  expect((await rowOf())?.nvosAddress).toBeNull();
+  expect((await deviceOf())?.nvosMacs).toEqual(["02:00:00:00:00:02"]);
+});
+
+test("a row that is not there is named", async () => {
+  await expect(set("192.0.2.7", "02:00:00:00:00:99")).rejects.toMatchObject({ kind: "not_found" });
+});
+
+test("the certificate of its system is replaced by hand; that of its BMC only by the one that the BMC shows", async () => {
+  const accept = (digit: string, os: boolean) =>
+    acceptSwitchCertificate(it.deps, tester, { id: "sw-1", fingerprint: PRINTED(digit), os });
+  await accept("B", true);
+  expect((await deviceOf())?.facts).toMatchObject({
+    nvosCertificateFingerprint: PRINTED("B"),
+    certificateFingerprint: null,
+  });
+  await expect(accept("C", false)).rejects.toThrow("was not seen to show another certificate");
+  const cause = { code: "certificate_changed", facts: { shown: PRINTED("C"), expected: PRINTED("D") } };
+  await it.db.query("update switches set outcome = $1::jsonb where id = 'sw-1'", [
+    JSON.stringify({ type: "failing", reason: "another certificate", cause }),
+  ]);
+  await expect(accept("E", false)).rejects.toThrow(`the BMC shows ${PRINTED("C")}`);
+  await accept("C", false);
+  expect((await deviceOf())?.facts).toMatchObject({
+    nvosCertificateFingerprint: PRINTED("B"),
+    certificateFingerprint: PRINTED("C"),
+  });
+});

@@ -246,6 +246,18 @@ export const SETTINGS = {
     default: "30m",
     doc: "How long a requested rack maintenance waits for devices that others work on, and keeps later work off them; then the request expires.",
   }),
+  "rack.maintenance_at_once": setting(kinds.integer(1, 100_000), {
+    default: 10,
+    doc: "Racks that may be in maintenance before one that was ready begins another by itself: for a changed profile or device, or a reprovision. A maintenance that an operator asks for begins in any case, and is counted.",
+  }),
+  "rack.ingestion_at_once": setting(kinds.integer(1, 100_000), {
+    default: 50,
+    doc: "The same for racks that were never ready: their first maintenance begins while fewer than so many of them are in maintenance.",
+  }),
+  "rack.stop_after_failures": setting(kinds.integer(0, 100_000), {
+    default: 5,
+    doc: "Racks on which maintenance that nobody asked for may fail before none begins by itself any more, until they are mended or `rack maintenance resume`. 0: it never stops.",
+  }),
   "rack.firmware_at_once": setting(kinds.integer(1, 1_000), {
     default: 18,
     doc: "Devices of one rack whose firmware is upgraded at the same time.",

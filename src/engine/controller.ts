@@ -353,7 +353,7 @@ export class Controller {
       if (isFailure(lifecycle, move)) observer.failed({ kind, state: move.from, cause: move.cause?.code ?? "unknown" });
     for (const [index, { from, to, gone }] of movesOf(pass).entries()) {
       const after = milliseconds(index === 0 ? clock.now().getTime() - thing.stateSince.getTime() : 0);
-      observer.moved({ kind, from, to: gone ? GONE : to, after });
+      observer.moved({ kind, from, to: gone ? GONE : to, after, thing });
     }
   }
 

@@ -1,4 +1,5 @@
 import type { CauseCode } from "../kernel/causes.ts";
+import type { Thing } from "../kernel/lifecycle.ts";
 import type { Duration } from "../kernel/time/duration.ts";
 
 /** What the engine tells of itself; metrics listen here, and the engine knows nothing of them. */
@@ -9,7 +10,8 @@ export interface EngineObserver {
     outcome: "moved" | "waiting" | "nothing" | "failed";
     took: Duration;
   }): void;
-  moved(seen: { kind: string; from: string; to: string; after: Duration }): void;
+  /** `thing` is as it was before. */
+  moved(seen: { kind: string; from: string; to: string; after: Duration; thing: Thing }): void;
   /** A pass failed, or led along a failure row. */
   failed(seen: { kind: string; state: string; cause: CauseCode }): void;
   conflicted(kind: string): void;

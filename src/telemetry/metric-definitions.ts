@@ -51,6 +51,16 @@ export const METRICS = {
     labels: ["kind"],
     doc: "Things that wait for a device that somebody else works on. The same on every replica.",
   },
+  millwright_racks_waiting_for_maintenance: {
+    type: "gauge",
+    labels: ["cause"],
+    doc: "Racks whose maintenance may not begin by itself yet: maintenance_limit, or maintenance_stopped after failures. The same on every replica.",
+  },
+  millwright_racks_failed_by_themselves: {
+    type: "gauge",
+    labels: [],
+    doc: "Racks on which maintenance failed that nobody asked for: at rack.stop_after_failures none begins by itself. The same on every replica.",
+  },
   millwright_claims_oldest_wait_seconds: {
     type: "gauge",
     labels: ["kind"],
@@ -82,6 +92,11 @@ export const METRICS = {
     type: "counter",
     labels: ["step_kind", "cause"],
     doc: "Attempts at steps of runs that failed, by the kind of the step and by cause.",
+  },
+  millwright_rack_maintenance_total: {
+    type: "counter",
+    labels: ["trigger", "outcome"],
+    doc: "Maintenances of racks that ended on this replica: by ingestion, reprovision or on_demand; completed, failed, validation_failed, terminated or lost.",
   },
   millwright_conflicts_total: {
     type: "counter",

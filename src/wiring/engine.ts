@@ -29,6 +29,7 @@ import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts
 import type { FirmwareFiles } from "./rack/artifacts.ts";
 import type { DeviceTools } from "./rack/device-parts.ts";
 import { type RackHardware, wireRackHardware } from "./rack/hardware.ts";
+import { collectRackAdmission, countingMaintenance } from "./rack/maintenance-metrics.ts";
 import { wireReadFirmware } from "./rack/read-firmware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
@@ -171,7 +172,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     owner: replica,
     inFlight: config.engine.concurrency,
     grace: config.engine.stopGrace,
-    observer: observeEngine(metrics),
+    observer: countingMaintenance(metrics, observeEngine(metrics)),
     handlers: wireHandlers(tools, things),
   });
   const targetsOf = wireStepTargets({ db, secrets, runbooks });
@@ -185,6 +186,7 @@ export function startEngine(wiring: EngineWiring): Engine {
   });
   const tail = new JournalTail({ db, log, most: config.watch.most });
   collectLoops(metrics, db, tail);
+  metrics.collectWith(collectRackAdmission(db));
   const nudgeAll = () => {
     controller.nudge();
     tail.nudge();

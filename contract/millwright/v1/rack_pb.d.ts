@@ -654,6 +654,43 @@ export declare type TerminateRackMaintenanceResponse = Message<"millwright.v1.Te
 export declare const TerminateRackMaintenanceResponseSchema: GenMessage<TerminateRackMaintenanceResponse>;
 
 /**
+ * @generated from message millwright.v1.ResumeRackMaintenanceRequest
+ */
+export declare type ResumeRackMaintenanceRequest = Message<"millwright.v1.ResumeRackMaintenanceRequest"> & {
+};
+
+/**
+ * Describes the message millwright.v1.ResumeRackMaintenanceRequest.
+ * Use `create(ResumeRackMaintenanceRequestSchema)` to create a new message.
+ */
+export declare const ResumeRackMaintenanceRequestSchema: GenMessage<ResumeRackMaintenanceRequest>;
+
+/**
+ * @generated from message millwright.v1.ResumeRackMaintenanceResponse
+ */
+export declare type ResumeRackMaintenanceResponse = Message<"millwright.v1.ResumeRackMaintenanceResponse"> & {
+  /**
+   * The racks whose failures count no more.
+   *
+   * @generated from field: repeated string overlooked = 1;
+   */
+  overlooked: string[];
+
+  /**
+   * The racks that wait to begin.
+   *
+   * @generated from field: repeated string waiting = 2;
+   */
+  waiting: string[];
+};
+
+/**
+ * Describes the message millwright.v1.ResumeRackMaintenanceResponse.
+ * Use `create(ResumeRackMaintenanceResponseSchema)` to create a new message.
+ */
+export declare const ResumeRackMaintenanceResponseSchema: GenMessage<ResumeRackMaintenanceResponse>;
+
+/**
  * @generated from message millwright.v1.ReprovisionRackRequest
  */
 export declare type ReprovisionRackRequest = Message<"millwright.v1.ReprovisionRackRequest"> & {
@@ -1477,6 +1514,16 @@ export declare const RackService: GenService<{
     methodKind: "unary";
     input: typeof TerminateRackMaintenanceRequestSchema;
     output: typeof TerminateRackMaintenanceResponseSchema;
+  },
+  /**
+   * Lets maintenance that nobody asked for by name begin again after it has failed on too many racks: those failures count no more.
+   *
+   * @generated from rpc millwright.v1.RackService.ResumeRackMaintenance
+   */
+  resumeRackMaintenance: {
+    methodKind: "unary";
+    input: typeof ResumeRackMaintenanceRequestSchema;
+    output: typeof ResumeRackMaintenanceResponseSchema;
   },
   /**
    * Asks for the default firmware on all devices that nobody uses, as soon as the rack is ready. Asking again is harmless.

@@ -30,7 +30,7 @@ test("a rack that has lost its run lets go of its devices", async () => {
   };
   const rack = wholeRack(
     "maintenance",
-    { facts: { topology: null, hasValidated: true, workSet }, related: { run: null } },
+    { facts: { topology: null, hasValidated: true, failedByItself: false, workSet }, related: { run: null } },
     { run: "run-1" },
   );
   expect(await rackHandlers.maintenance(rack, context(since))).toMatchObject({

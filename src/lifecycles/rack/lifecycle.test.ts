@@ -54,6 +54,7 @@ const ADDED = [
   ["error",       "discovering", "clear_error"],
   ["error",       "ready",       "clear_error"],
   ["deleting",    "(gone)",      "removed"],
+  ["*",           "(stay)",      "overlook_failure"],
   ["*",           "(gone)",      "force_delete"],
 ] as const;
 
@@ -85,7 +86,7 @@ describe("the table of a rack", () => {
 
 describe("what a ready rack does first", () => {
   const asked = { maintenanceRequest: request("r1"), reprovisionRequest: request("r2") };
-  const other = { facts: { topology: "another", workSet: null, hasValidated: true } };
+  const other = { facts: { topology: "another", workSet: null, hasValidated: true, failedByItself: false } };
 
   test("it is deleted, before all else", () => {
     expect(moved(decide(rackLifecycle, rack("ready", { ...asked, ...other, deletedAt: new Date(0) })))).toBe(
@@ -223,7 +224,7 @@ describe("discovery", () => {
     expect(follow(rackLifecycle, rack("error", {}, { origin: "activity" }), clear)?.to).toBe("ready");
     const never = rack(
       "error",
-      { facts: { topology: null, workSet: null, hasValidated: false } },
+      { facts: { topology: null, workSet: null, hasValidated: false, failedByItself: false } },
       { origin: "activity" },
     );
     expect(follow(rackLifecycle, never, clear)?.to).toBe("discovering");

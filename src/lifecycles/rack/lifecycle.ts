@@ -12,13 +12,13 @@ import {
   when,
 } from "../../kernel/lifecycle.ts";
 import { hours, minutes } from "../../kernel/time/duration.ts";
+import { reprovisionComesFirst } from "./first-request.ts";
 import { failedMembers, isComplete, isDiscovered, topologyOf } from "./members.ts";
 import type { ErrorOrigin, Rack, RackRequest, Trigger } from "./rack.ts";
 
 const markedForDeletion = (rack: Rack) => rack.deletedAt !== null;
 const inventoryComplete = (rack: Rack) => isComplete(rack);
 const topologyChanged = (rack: Rack) => rack.facts.topology !== topologyOf(rack);
-const reprovisionRequested = (rack: Rack) => rack.reprovisionRequest !== null;
 const isAskedForNothing = (rack: Rack) => rack.reprovisionRequest === null && rack.maintenanceRequest === null;
 /** Only the set of an on-demand request bars others, and so has a time that can be over. In error nothing else is begun. */
 const requestExpired = (rack: Rack) =>
@@ -83,7 +83,16 @@ const refused = [{ field: "maintenanceRequest", carried: pending, outcome: "fail
 
 /** The callers that wait for the requests learn that nobody will carry them out. */
 const unheard = { withdraws: ["maintenanceRequest", "reprovisionRequest"] } as const;
-const validated = { sets: (): JsonObject => ({ hasValidated: true }) };
+/** Counted until the rack is ready again, or an operator has looked: too many of them stop the maintenance of others. */
+const countFailure = ({ facts: { workSet } }: Rack): JsonObject =>
+  workSet?.admission === undefined ? {} : { failedByItself: true };
+const counted = { sets: countFailure };
+const overlooked = { sets: (): JsonObject => ({ failedByItself: false }) };
+const validated = { sets: (): JsonObject => ({ hasValidated: true, failedByItself: false }) };
+const rediscovered = {
+  ...discovered,
+  sets: (rack: Rack): JsonObject => ({ ...topology(rack), failedByItself: false }),
+};
 
 const BY_DELETION = "a deletion during maintenance cancels the run, whose end leads to deleting (decision 44)";
 const LOST = "the run is gone, or ended without its effects: nobody else would lead the rack on";
@@ -125,22 +134,22 @@ export const rackLifecycle = defineLifecycle<Rack>()({
     ["maintenance", caused("run_succeeded"),         "deleting",    { provided: markedForDeletion, clears: itsRequest, added: BY_DELETION }],
     ["maintenance", caused("run_succeeded"),         "validating",  { clears: itsRequest }],
     ["maintenance", caused("run_failed"),            "deleting",    { provided: markedForDeletion, clears: asFailed, added: BY_DELETION }],
-    ["maintenance", caused("run_failed"),            "error",       { clears: asFailed, carries: failure("activity") }],
+    ["maintenance", caused("run_failed"),            "error",       { ...counted, clears: asFailed, carries: failure("activity") }],
     ["maintenance", caused("run_canceled"),          "deleting",    { provided: markedForDeletion, clears: asFailed, added: BY_DELETION }],
     ["maintenance", caused("run_canceled"),          "error",       { clears: asFailed, carries: failure("activity") }],
-    ["maintenance", onFailure("run_lost"),           "error",       { clears: asFailed, carries: failure("activity"), added: LOST }],
+    ["maintenance", onFailure("run_lost"),           "error",       { ...counted, clears: asFailed, carries: failure("activity"), added: LOST }],
     ["validating",  on("validation_started"),        STAY,          { carries: theRun, added: "Validating(Pending) becomes Validating(InProgress)" }],
     ["validating",  caused("validation_succeeded"),  "deleting",    { provided: markedForDeletion, added: BY_DELETION }],
     ["validating",  caused("validation_succeeded"),  "ready",       validated],
     ["validating",  caused("validation_failed"),     "deleting",    { provided: markedForDeletion, added: BY_DELETION }],
-    ["validating",  caused("validation_failed"),     "error",       { carries: failure("validation") }],
+    ["validating",  caused("validation_failed"),     "error",       { ...counted, carries: failure("validation") }],
     ["validating",  caused("validation_canceled"),   "deleting",    { provided: markedForDeletion, added: BY_DELETION }],
     ["validating",  caused("validation_canceled"),   "error",       { carries: failure("validation") }],
-    ["validating",  onFailure("run_lost"),           "error",       { carries: failure("validation"), added: LOST }],
+    ["validating",  onFailure("run_lost"),           "error",       { ...counted, carries: failure("validation"), added: LOST }],
     ["ready",       when(markedForDeletion),         "deleting",    unheard],
     ["ready",       when(topologyChanged),           "discovering", discovered],
     ["ready",       when(requestExpired),            STAY,          { expires: ["maintenanceRequest"], added: "a request waits for its devices for a bounded time (decision 43)" }],
-    ["ready",       on("maintenance_begun"),         "maintenance", { provided: reprovisionRequested, carries: work, supersedes: ["maintenanceRequest"] }],
+    ["ready",       on("maintenance_begun"),         "maintenance", { provided: reprovisionComesFirst, carries: work, supersedes: ["maintenanceRequest"] }],
     ["ready",       on("maintenance_begun"),         "maintenance", { carries: work }],
     ["ready",       on("request_refused"),           STAY,          { clears: refused, added: "a tray was assigned after the request was accepted (decision 40)" }],
     ["ready",       when(componentFailed),           "error",       { carries: failedComponents }],
@@ -150,9 +159,10 @@ export const rackLifecycle = defineLifecycle<Rack>()({
     ["error",       on("request_refused"),           STAY,          { clears: refused, added: "a tray was assigned after the request was accepted (decision 40)" }],
     ["error",       when(componentsRecovered),       "ready"],
     ["error",       when(discoveryComplete),         "discovering", { ...discovered, added: "a rack that becomes whole after all goes on (decision 49)" }],
-    ["error",       asked("clear_error"),            "discovering", { provided: neverValidated, ...discovered, added: "an operator ends an error of a failed activity (decision 18)" }],
-    ["error",       asked("clear_error"),            "ready",       { added: "an operator ends an error of a failed activity (decision 18)" }],
+    ["error",       asked("clear_error"),            "discovering", { provided: neverValidated, ...rediscovered, added: "an operator ends an error of a failed activity (decision 18)" }],
+    ["error",       asked("clear_error"),            "ready",       { ...overlooked, added: "an operator ends an error of a failed activity (decision 18)" }],
     ["deleting",    on("removed"),                   GONE,          { ...unheard, added: "the row goes when its devices are gone or detached (decision 14)" }],
+    [ANY,           asked("overlook_failure"),       STAY,          { ...overlooked, added: "an operator lets automatic maintenance go on after failures" }],
     [ANY,           asked("force_delete"),           GONE,          { ...unheard, added: FORCED }],
   ],
 });

@@ -12,6 +12,9 @@ const LIMITS: RackLimits = {
   firmwareAtOnce: 18,
   powerAtOnce: 4,
   flashDeadline: minutes(60),
+  maintenanceAtOnce: 10,
+  ingestionAtOnce: 50,
+  stopAfterFailures: 5,
 };
 const component = (device: FirmwareComponent["device"], name = "bmc"): FirmwareComponent => ({
   device,
@@ -260,14 +263,18 @@ describe("the power sequence", () => {
 
   test("leaves nothing to validate where devices were switched off", () => {
     const off = work(asked([{ kind: "power_sequence", operation: "off" }]));
-    const rack = wholeRack("validating", { facts: { topology: null, hasValidated: false, workSet: off.workSet } });
+    const rack = wholeRack("validating", {
+      facts: { topology: null, hasValidated: false, failedByItself: false, workSet: off.workSet },
+    });
     expect(planValidation(rack).validate_devices).toEqual({ skip: "devices were switched off as requested" });
   });
 });
 
 test("validation reads what was worked on, and the fabric only where it was configured", () => {
   const { workSet } = work(asked([named("")]));
-  const rack = wholeRack("validating", { facts: { topology: null, hasValidated: false, workSet } });
+  const rack = wholeRack("validating", {
+    facts: { topology: null, hasValidated: false, failedByItself: false, workSet },
+  });
   expect(planValidation(rack)).toMatchObject({
     validate_devices: {
       devices: [

@@ -8,6 +8,7 @@ import {
   suitsHardware,
   whyUnavailable,
 } from "../rack-firmware/rack-firmware.ts";
+import { reprovisionComesFirst } from "./first-request.ts";
 import type {
   FabricPlan,
   FirmwarePlan,
@@ -20,7 +21,7 @@ import type {
   ValidationPayloads,
 } from "./payloads.ts";
 import type { RackProfile } from "./profile.ts";
-import type { Activity, ActivityKind, Rack, Trigger, WantedVersions, WorkSet } from "./rack.ts";
+import type { Activity, ActivityKind, Rack, RackAdmission, Trigger, WantedVersions, WorkSet } from "./rack.ts";
 import { type InScope, scopeOf } from "./scope.ts";
 
 export interface RackLimits {
@@ -32,6 +33,11 @@ export interface RackLimits {
   readonly powerAtOnce: number;
   /** For one component of one device. */
   readonly flashDeadline: Duration;
+  /** Racks that may be in maintenance before another one begins by itself: of those that were ready before, and of those that never were. */
+  readonly maintenanceAtOnce: number;
+  readonly ingestionAtOnce: number;
+  /** After so many failures no maintenance begins by itself any more; 0: it always does. */
+  readonly stopAfterFailures: number;
 }
 
 /** What a maintenance does, on which devices. */
@@ -52,10 +58,11 @@ export interface RefusedWork {
 }
 
 /** What leads the rack into maintenance, as it is now; null: nothing does. In error only a maintenance request does. */
-function triggerOf({ state: { name }, reprovisionRequest, maintenanceRequest }: Rack): Trigger | null {
+function triggerOf(rack: Rack): Trigger | null {
+  const { name } = rack.state;
   if (name === "discovering") return "ingestion";
-  if (name === "ready" && reprovisionRequest !== null) return "reprovision";
-  return (name === "ready" || name === "error") && maintenanceRequest !== null ? "on_demand" : null;
+  if (name === "ready" && reprovisionComesFirst(rack)) return "reprovision";
+  return (name === "ready" || name === "error") && rack.maintenanceRequest !== null ? "on_demand" : null;
 }
 
 /** What is to be done with the rack, if anything. Pure: it goes by the rack as it was loaded, and by nothing else. */
@@ -85,12 +92,22 @@ export function planWork(rack: Rack, limits: RackLimits): Work | RefusedWork | n
       fabric: "topology" in fabric,
       ...("via" in fabric && { fabricVia: fabric.via }),
       isOff: isOff(payloads),
+      trigger,
+      ...(trigger !== "on_demand" && { admission: admissionOf(rack, limits) }),
       barsForMs: trigger === "on_demand" ? limits.claimWait : 0,
     },
     initiator: request === null ? `rack ${rack.id}` : request.initiator,
     unique: [rack.id, request?.id ?? `v${rack.stateVersion} ${rack.stateSince.toISOString()}`],
   };
 }
+
+/** A rack that was never ready serves nobody yet, so that more of them may be at it. */
+const admissionOf = ({ facts: { hasValidated } }: Rack, limits: RackLimits): RackAdmission => ({
+  ...(hasValidated
+    ? { limit: "rack.maintenance_at_once", atOnce: limits.maintenanceAtOnce }
+    : { limit: "rack.ingestion_at_once", atOnce: limits.ingestionAtOnce }),
+  stopAfter: limits.stopAfterFailures,
+});
 
 const isOff = (payloads: RackPayloads): boolean =>
   "skip" in payloads.power_on_compute && "devices" in payloads.power_off_compute;

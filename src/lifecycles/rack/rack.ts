@@ -5,7 +5,7 @@ import type { FirmwareDevice, RackFirmware } from "../rack-firmware/rack-firmwar
 import type { RackProfile } from "./profile.ts";
 
 /** What leads a rack into maintenance: its discovery, `rack reprovision`, or an operator's request. */
-const TRIGGERS = ["ingestion", "reprovision", "on_demand"] as const;
+export const TRIGGERS = ["ingestion", "reprovision", "on_demand"] as const;
 export type Trigger = (typeof TRIGGERS)[number];
 
 /** In the order in which they are carried out. */
@@ -111,8 +111,21 @@ export type WorkSet = {
   readonly fabricVia?: "rack_manager";
   /** Devices were switched off on purpose, so that validation does not expect them to be on. */
   readonly isOff: boolean;
+  /** What leads to it. Absent: a version that did not say so began it. */
+  readonly trigger?: Trigger;
+  /** Of a maintenance that nobody asked for by name: what it keeps to. Absent: it begins whatever others do. */
+  readonly admission?: RackAdmission;
   /** How long the set keeps later work off its devices while it waits, in milliseconds; 0: not at all. */
   readonly barsForMs: number;
+};
+
+/** When a maintenance that nobody asked for by name may begin. A type and no interface, so that it is JSON to the compiler. */
+export type RackAdmission = {
+  /** The setting that says how many, and how many it says. */
+  readonly limit: "rack.maintenance_at_once" | "rack.ingestion_at_once";
+  readonly atOnce: number;
+  /** So many failures keep it from beginning; 0: none do. */
+  readonly stopAfter: number;
 };
 
 export interface RackFacts {
@@ -121,6 +134,8 @@ export interface RackFacts {
   readonly workSet: WorkSet | null;
   /** It was validated once: an error that is cleared leads to ready, and not through discovery. */
   readonly hasValidated: boolean;
+  /** A maintenance that nobody asked for by name has failed on it, and it was neither ready nor cleared since. */
+  readonly failedByItself: boolean;
 }
 
 /** Where an error comes from, which decides what leads out of it. */

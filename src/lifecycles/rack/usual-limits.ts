@@ -8,4 +8,7 @@ export const USUAL_LIMITS: RackLimits = {
   firmwareAtOnce: 18,
   powerAtOnce: 4,
   flashDeadline: hours(1),
+  maintenanceAtOnce: 10,
+  ingestionAtOnce: 50,
+  stopAfterFailures: 5,
 };

@@ -3,7 +3,7 @@ import { wholeRack } from "../../../test/support/racks/whole-rack.ts";
 import type { MoveEffect } from "../../kernel/effects.ts";
 import type { Rack, WorkSet } from "../../lifecycles/rack/rack.ts";
 import { releasesDevices } from "../../lifecycles/rack/release.ts";
-import { RACK_MAINTENANCE } from "../workflows/rack/rack-maintenance.ts";
+import { RACK_MAINTENANCE } from "../workflows/rack/words.ts";
 import { rackTarget } from "./rack.ts";
 import type { RunOn } from "./target-kind.ts";
 
@@ -17,7 +17,7 @@ const workSet: WorkSet = {
   isOff: false,
   barsForMs: 0,
 };
-const facts = { topology: null, hasValidated: true, workSet };
+const facts = { topology: null, hasValidated: true, failedByItself: false, workSet };
 const rackIn = (state: string) => wholeRack(state, { facts }, { run: "run-2" });
 const endOf = (id: string) => {
   const run = {

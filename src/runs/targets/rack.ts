@@ -5,8 +5,8 @@ import type { Rack } from "../../lifecycles/rack/rack.ts";
 import { releasesDevices } from "../../lifecycles/rack/release.ts";
 import { fabricEnded } from "../steps/rack/configure-fabric.ts";
 import { describeLeft, describeSkipped } from "../workflows/rack/outcome-of-rack.ts";
-import { RACK_MAINTENANCE } from "../workflows/rack/rack-maintenance.ts";
 import { progressOf } from "../workflows/rack/rack-progress.ts";
+import { RACK_MAINTENANCE } from "../workflows/rack/words.ts";
 import type { RunEnd, RunOn, TargetKind } from "./target-kind.ts";
 
 const MAINTENANCE_ENDS = { SUCCEEDED: "run_succeeded", FAILED: "run_failed", CANCELED: "run_canceled" } as const;

@@ -9,7 +9,8 @@ import { storeOf } from "../../store/lifecycle/things.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
-import type { RackRecord } from "../../store/rack/racks.ts";
+import { listRacksFailedByThemselves, listRacksToAdmit } from "../../store/rack/admission.ts";
+import { listRacks, type RackRecord } from "../../store/rack/racks.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { describeInitiator, doneBy, parseReference } from "../call/initiator.ts";
@@ -142,6 +143,36 @@ export async function reprovisionRack(
   });
 }
 
+/**
+ * Lets maintenance begin by itself again after it has failed on too many racks: those failures count no more. What fails from now on
+ * does. Asking again is harmless.
+ */
+export async function resumeRackMaintenance(
+  deps: ServiceDeps,
+  caller: Caller,
+): Promise<{ readonly overlooked: readonly string[]; readonly waiting: readonly string[] }> {
+  const overlooked = await listRacksFailedByThemselves(deps.db);
+  for (const id of overlooked)
+    await deps.db.transaction(async (tx) => {
+      await lockThings(tx, [rackKey(id)]);
+      // One that is gone by now counts no more either.
+      const [rack] = await listRacks(tx, { ids: [id] });
+      const verb = { ...rackKey(id), owner: "caller", name: "overlook_failure", ...doneBy(caller) } as const;
+      if (rack) await applyVerb(tx, deps.stores, verb);
+    });
+  return { overlooked, waiting: await wakeRacksToAdmit(deps) };
+}
+
+/** Those that wait to begin look again. */
+async function wakeRacksToAdmit({ db }: Pick<ServiceDeps, "db">): Promise<readonly string[]> {
+  const waiting = await listRacksToAdmit(db, null);
+  await db.transaction(async (tx) => {
+    await work.wake(tx, waiting.map(rackKey));
+    await announce(tx);
+  });
+  return waiting;
+}
+
 /** Ends an error that a failed activity or validation left, without another try. */
 export async function clearRackError(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
   const rackId = parseRackId(id, "rack_id");
@@ -149,4 +180,5 @@ export async function clearRackError(deps: ServiceDeps, caller: Caller, id: stri
   await deps.db.transaction((tx) =>
     applyVerb(tx, deps.stores, { ...rackKey(rackId), owner: "caller", name: "clear_error", ...doneBy(caller) }),
   );
+  await wakeRacksToAdmit(deps);
 }

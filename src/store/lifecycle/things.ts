@@ -4,6 +4,7 @@ import type { Duration } from "../../kernel/time/duration.ts";
 import type { DeviceTraits } from "../device/device.ts";
 import type { HealthChangedBy } from "../device/health-changes.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
+import type { Admission } from "./admission.ts";
 import type { OrderDesk } from "./orders.ts";
 import { type Relations, withRelatedStates } from "./relations.ts";
 
@@ -99,6 +100,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly restsIdle?: (thing: T) => boolean;
   /** Which claims a state with `claims` takes, of the thing as it is in that state; a claim on itself unless told. */
   readonly claims?: (thing: T) => ClaimSet;
+  /** Who of those that would enter a state with `claims` may do so now, as far as their number goes. Absent: all. */
+  readonly admission?: Admission<T>;
   /** How what other things saw of it is merged with what is on record; undefined when that is nothing new. */
   readonly observe?: (thing: T, observed: readonly JsonObject[]) => Observed | undefined;
   /** The columns that `observe` may set. */

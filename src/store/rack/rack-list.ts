@@ -8,9 +8,9 @@ import { parseRecord, type RackRecord, RECORD_COLUMNS, RECORD_FROM, type RecordR
 
 const STATES = Object.keys(rackLifecycle.states);
 
-/** Without a profile nobody wants a new rack to become anything: it may stay as it is. */
-export const hasSla = ({ state, profileId }: Pick<RackRecord, "state" | "profileId">): boolean =>
-  state.name !== "created" || profileId !== null;
+/** Without a profile nobody wants a new rack to become anything: it may stay as it is. So may one that waits for its turn. */
+export const hasSla = ({ state, profileId, outcome }: Pick<RackRecord, "state" | "profileId" | "outcome">): boolean =>
+  (state.name !== "created" || profileId !== null) && outcome?.cause?.code !== "maintenance_limit";
 
 /** The rack needs attention: it is in error, waits for a person, is above its SLA, or has been failing for longer than is tolerated. */
 export const isStuckRack = (rack: RackRecord, now: Date): boolean =>

@@ -16,7 +16,9 @@ const workSet: WorkSet = {
 };
 const claimed = (set: WorkSet) =>
   rackStore
-    .claims?.(wholeRack("maintenance", { facts: { topology: null, hasValidated: true, workSet: set } }))
+    .claims?.(
+      wholeRack("maintenance", { facts: { topology: null, hasValidated: true, failedByItself: false, workSet: set } }),
+    )
     ?.targets.map(({ kind, id }) => `${kind} ${id}`);
 
 test("a rack holds what it works on, and the trays that depend on it, each once", () => {

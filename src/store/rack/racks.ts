@@ -2,20 +2,22 @@ import { POWER_STATES } from "../../capabilities/power-control.ts";
 import { move } from "../../kernel/effects.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { parseRackId } from "../../kernel/ids.ts";
-import { isJsonObject } from "../../kernel/lifecycle.ts";
+import { GONE, isJsonObject } from "../../kernel/lifecycle.ts";
 import { type Duration, milliseconds } from "../../kernel/time/duration.ts";
 import { expectedRackLifecycle } from "../../lifecycles/expected-rack/lifecycle.ts";
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
-import type {
-  EndedRackRequest,
-  Rack,
-  RackFacts,
-  RackRequest,
-  RackShelf,
-  RackSwitch,
-  Tray,
-  WantedVersions,
-  WorkSet,
+import {
+  type EndedRackRequest,
+  type Rack,
+  type RackAdmission,
+  type RackFacts,
+  type RackRequest,
+  type RackShelf,
+  type RackSwitch,
+  TRIGGERS,
+  type Tray,
+  type WantedVersions,
+  type WorkSet,
 } from "../../lifecycles/rack/rack.ts";
 import { releasesDevices } from "../../lifecycles/rack/release.ts";
 import { deviceTraits, type VersionedMetadata } from "../device/device.ts";
@@ -35,6 +37,7 @@ import {
   shapeOf,
 } from "../postgres/stored-json.ts";
 import { parseRackFirmware } from "../rack-firmware/rack-firmware.ts";
+import { AWAITS_TURN, listRacksToAdmit, rackAdmission } from "./admission.ts";
 import { findTraysInUse } from "./assigned.ts";
 import { DEFAULT_FIRMWARE, PROFILE, REQUESTED_FIRMWARE, SHELVES, SWITCHES, TRAYS } from "./members-sql.ts";
 import { parseProfile } from "./profile-json.ts";
@@ -57,6 +60,11 @@ const isFirmware = shapeOf<NonNullable<WorkSet["firmware"]>>({
   id: isText,
   wanted: shapeOf<WantedVersions>({ compute: areVersions, switch: areVersions, power_shelf: areVersions }),
 });
+const isAdmission = shapeOf<RackAdmission>({
+  limit: oneOf(["rack.maintenance_at_once", "rack.ingestion_at_once"]),
+  atOnce: isNumber,
+  stopAfter: isNumber,
+});
 const isWorkSet = shapeOf<WorkSet>({
   machines: listOf(isText),
   switches: listOf(isText),
@@ -68,11 +76,14 @@ const isWorkSet = shapeOf<WorkSet>({
   fabric: isFlag,
   isOff: isFlag,
   barsForMs: isNumber,
+  trigger: orAbsent(oneOf(TRIGGERS)),
+  admission: orAbsent(isAdmission),
 });
 const parseFacts = readerOf<RackFacts>({
   topology: [orNull(isText), null],
   workSet: [orNull(isWorkSet), null],
   hasValidated: [isFlag, false],
+  failedByItself: [isFlag, false],
 });
 type TrayRow = Omit<Tray, "ready"> & { readonly bmcAnswers: boolean };
 const parseTray = readerOf<TrayRow>({
@@ -182,7 +193,8 @@ export const rackStore: ThingStore<Rack> = {
   lifecycle: rackLifecycle,
   table: "racks",
   // Without a profile nobody wants it to become anything.
-  slaCounts: "(t.state <> 'created' or t.rack_profile_id is not null)",
+  // Nor is one late that waits for its turn.
+  slaCounts: `((t.state <> 'created' or t.rack_profile_id is not null) and not ${AWAITS_TURN})`,
   requests: {
     maintenanceRequest: { column: "maintenance_requested", lastColumn: "last_maintenance_request" },
     reprovisionRequest: { column: "reprovision_requested", lastColumn: "last_reprovision_request" },
@@ -195,7 +207,18 @@ export const rackStore: ThingStore<Rack> = {
       of: ({ state: { run } }) => (run === undefined ? null : { kind: "run", id: run }),
       loadsState: true,
     },
+    // A place is free, or a failure is mended: whoever waited longest looks again. A few more than there can be places for, since
+    // one that has just begun to wait may not be seen yet.
+    place: {
+      of: () => null,
+      awaits: {
+        kind: rackLifecycle.kind,
+        states: ["ready", "error", "deleting", GONE],
+        waiting: (db, others) => listRacksToAdmit(db, others.length + 2),
+      },
+    },
   },
+  admission: rackAdmission,
   async load(db, ids) {
     const rows = await db.query<RackRow>({
       name: "racks.load",

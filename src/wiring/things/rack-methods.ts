@@ -37,6 +37,7 @@ export const rackRoles: MethodRoles = {
   "millwright.v1.RackService/PreviewRackMaintenance include_assigned": ["admin"],
   "millwright.v1.RackService/StartRackMaintenance include_assigned": ["admin"],
   "millwright.v1.RackService/TerminateRackMaintenance": ["operator"],
+  "millwright.v1.RackService/ResumeRackMaintenance":    ["ForgeAdminCLI"],
   "millwright.v1.RackService/ReprovisionRack":          ["ForgeAdminCLI"],
   "millwright.v1.RackService/ClearRackError":           ["operator"],
   "millwright.v1.RackService/DeleteRack":               ["operator"],

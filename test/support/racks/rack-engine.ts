@@ -3,6 +3,8 @@ import type { HandlerOf } from "../../../src/engine/pass.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { minutes } from "../../../src/kernel/time/duration.ts";
+import type { RackLimits } from "../../../src/lifecycles/rack/plan-work.ts";
+import { USUAL_LIMITS } from "../../../src/lifecycles/rack/usual-limits.ts";
 import { type RunContext, runHandlers } from "../../../src/runs/executor/executor.ts";
 import { BegunActions } from "../../../src/runs/executor/step/begun-actions.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
@@ -135,11 +137,17 @@ export async function startRackEngine(
     instance = "one",
     around = (same: HandlerOf) => same,
     clock = systemClock,
+    rackLimits = {},
     ...options
-  }: Partial<ControllerOptions> & { instance?: string; around?: (handlers: HandlerOf) => HandlerOf } = {},
+  }: Partial<ControllerOptions> & {
+    instance?: string;
+    around?: (handlers: HandlerOf) => HandlerOf;
+    rackLimits?: Partial<RackLimits>;
+  } = {},
 ): Promise<{ stop(): Promise<void> }> {
   const stop = new AbortController();
-  const ofRacks = rack.handlers?.({ runs: { steps } } as unknown as HandlerTools);
+  const limits = { ...USUAL_LIMITS, ...rackLimits };
+  const ofRacks = rack.handlers?.({ runs: { steps }, rackLimits: limits } as unknown as HandlerTools);
   if (!ofRacks) throw new Error("racks have handlers");
   const controller = new Controller({
     db,

@@ -42,7 +42,7 @@ export function wholeRack(state: string, change: Partial<Rack> = {}, carried: ob
     maintenanceRequest: null,
     reprovisionRequest: null,
     deletedAt: null,
-    facts: { topology: null, workSet: null, hasValidated: true },
+    facts: { topology: null, workSet: null, hasValidated: true, failedByItself: false },
   };
   const changed = { ...whole, ...change };
   return { ...changed, facts: { ...changed.facts, topology: change.facts?.topology ?? topologyOf(changed) } };

@@ -10,6 +10,7 @@ import { deleteRack } from "../../../services/rack/deletion.ts";
 import {
   clearRackError,
   reprovisionRack,
+  resumeRackMaintenance,
   type StartRackMaintenance,
   startRackMaintenance,
   terminateRackMaintenance,
@@ -33,6 +34,10 @@ export const rackMaintenance = (deps: ServiceDeps & PreviewDeps) =>
     async terminateRackMaintenance({ rackId }, { values }) {
       await terminateRackMaintenance(deps, values.get(callerKey), rackId);
       return {};
+    },
+    async resumeRackMaintenance(_, { values }) {
+      const { overlooked, waiting } = await resumeRackMaintenance(deps, values.get(callerKey));
+      return { overlooked: [...overlooked], waiting: [...waiting] };
     },
     reprovisionRack: ({ rackId, reference }, { values }) =>
       reprovisionRack(deps, values.get(callerKey), { rackId, reference: nonEmpty(reference) }),

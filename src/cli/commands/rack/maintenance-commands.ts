@@ -72,6 +72,13 @@ export function addRackMaintenanceCommands(rack: Command, run: Run): void {
       (ids: readonly string[], { rack: named = [], ...options }: ManyOptions & { readonly rack?: readonly string[] }) =>
         run(async (session) => (await load()).terminateMaintenance(session, { ...options, ids: [...ids, ...named] })),
     );
+  maintenance
+    .command("resume")
+    .description(
+      "let maintenance begin by itself again after it has failed on too many racks (rack.stop_after_failures)",
+    )
+    .addHelpText("after", "\nExample:\n  millwright rack maintenance resume")
+    .action(() => run(async (session) => (await load()).resumeMaintenance(session)));
   addRecovery(rack, run);
 }
 

@@ -170,6 +170,19 @@ export function terminateMaintenance(session: Session, chosen: Chosen): Promise<
   return actOnEach(session, { ...RACKS, word: "terminate the maintenance of", list: listIds(session), act }, chosen);
 }
 
+export async function resumeMaintenance(session: Session): Promise<undefined> {
+  const client = await session.client(RackService);
+  const { overlooked, waiting } = await client.resumeRackMaintenance({}, { signal: session.signal });
+  const failures =
+    overlooked.length === 0
+      ? "No failure was in the way"
+      : `Maintenance begins by itself again; failures that count no more: ${overlooked.join(", ")}`;
+  await printDone(session, `${failures}. Racks that wait to begin: ${waiting.length}.`, {
+    overlooked: [...overlooked],
+    waiting: [...waiting],
+  });
+}
+
 export function reprovisionRacks(
   session: Session,
   { reference = "", ...chosen }: Chosen & { readonly reference?: string },

@@ -1,8 +1,7 @@
 import type { MaintenanceStage } from "../../../lifecycles/rack/payloads.ts";
 import { defineWorkflow } from "../workflow.ts";
 import { skipAsPlanned } from "./skip-as-planned.ts";
-
-export const RACK_MAINTENANCE = "rack_maintenance";
+import { RACK_MAINTENANCE } from "./words.ts";
 
 /**
  * The maintenance of a rack: firmware, then the fabric, then power. What is skipped and why was settled when the maintenance began. There

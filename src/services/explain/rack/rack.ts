@@ -1,5 +1,7 @@
+import { isKeptWaiting } from "../../../lifecycles/rack/first-request.ts";
 import { rackLifecycle } from "../../../lifecycles/rack/lifecycle.ts";
 import { describeCounts } from "../../../lifecycles/rack/members.ts";
+import { listRacksAtWork, listRacksFailedByThemselves } from "../../../store/rack/admission.ts";
 import type { RackRecord } from "../../../store/rack/racks.ts";
 import { nowOf, type ServiceDeps } from "../../call/deps.ts";
 import { findRack } from "../../rack/find-rack.ts";
@@ -25,6 +27,8 @@ interface Seen {
   readonly pass: NextPass;
   readonly claims: readonly ClaimLink[];
   readonly skipped: Awaited<ReturnType<typeof skippedFirmware>>;
+  /** Of a rack that may not begin yet: those in maintenance, or those on which it failed. */
+  readonly before: readonly string[];
 }
 
 /** What a rack does or waits for, who is in its way, and what helps. */
@@ -45,7 +49,8 @@ export async function explainRack(deps: ServiceDeps, id: string): Promise<Explan
   const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
   const skipped = rack.state.name === "ready" ? await skippedFirmware(deps, rack) : undefined;
   const failure = rack.state.name === "error" ? await findRackFailure(deps, rack) : undefined;
-  const seen: Seen = { rack, pass, claims, skipped };
+  const before = isKeptWaiting(rack) ? await findRacksBefore(deps, rack) : [];
+  const seen: Seen = { rack, pass, claims, skipped, before };
   return {
     headline: `rack ${rack.id} ${headlineOf(seen)}`,
     doing: isAtWork ? (rackLifecycle.states[rack.state.name as keyof typeof rackLifecycle.states]?.doc ?? "") : "",
@@ -86,18 +91,42 @@ function headlineOf({ rack, pass, claims, skipped }: Seen): string {
   return state.name === "ready" ? "is ready; nothing is wrong" : `is ${state.name}`;
 }
 
-function waitingFor({ rack, claims }: Seen): string[] {
+/** Those that it waits for: racks of its kind in maintenance, or those that failed. */
+async function findRacksBefore(
+  { db }: ServiceDeps,
+  { outcome, facts: { hasValidated } }: RackRecord,
+): Promise<string[]> {
+  if (outcome?.cause?.code === "maintenance_stopped") return listRacksFailedByThemselves(db);
+  const atWork = await listRacksAtWork(db);
+  return atWork.filter(({ was_ready }) => was_ready === hasValidated).map(({ id }) => id);
+}
+
+function waitingFor({ rack, claims, before }: Seen): string[] {
+  if (before.length > 0) return [rack.outcome?.reason ?? "", ...before.map((id) => `rack ${id}`)];
   if (claims.length > 0) return claims.map((link) => `${link.holder.kind} ${link.holder.id}, which ${link.reason}`);
   return rack.outcome?.type === "waiting" ? [rack.outcome.reason] : [];
 }
 
+/** A rack that may not begin yet. */
+function waitingCommands({ rack, before }: Seen): readonly NextCommand[] {
+  const [first = ""] = before;
+  if (rack.outcome?.cause?.code === "maintenance_stopped")
+    return [
+      say(`explain rack ${first}`, "explains why maintenance failed there"),
+      say("rack maintenance resume", "lets maintenance begin by itself again, once you know why it failed"),
+    ];
+  return [say("rack list --state maintenance", "lists the racks in maintenance; this one follows by itself")];
+}
+
 async function commandsFor(
   deps: ServiceDeps,
-  { rack, claims, skipped }: Seen,
+  seen: Seen,
   failure: RackFailure | undefined,
 ): Promise<readonly NextCommand[]> {
+  const { rack, claims, skipped } = seen;
   const { id, state, maintenanceRequest, profileId } = rack;
   const show = say(`rack show ${id}`, "lists its devices and the state of each");
+  if (isKeptWaiting(rack)) return [...waitingCommands(seen), show];
   if (claims.length > 0 && maintenanceRequest !== null)
     return [say(`rack maintenance terminate ${id}`, "withdraws the pending request"), show];
   switch (state.name) {

@@ -1,3 +1,4 @@
+import type { Refusal } from "../admission.ts";
 import { type MachineInUse, nameOf, type ThingKey } from "../things.ts";
 import { type ClaimWish, coveredBy, inTheWayOf, isUnchanged, type QueuedClaim, type Standing } from "./queue.ts";
 
@@ -13,6 +14,8 @@ export interface Wait {
   readonly inUse?: readonly MachineInUse[];
   /** Milliseconds until a bar ends, its own or one that it waits for; undefined: none will end soon. */
   readonly untilBarEnds: number | undefined;
+  /** It waits for nobody's claim: it is not admitted. */
+  readonly refusal?: Refusal;
 }
 
 /** A claim that waited, and now holds its thing or works on it under another. */

@@ -8,12 +8,17 @@ import type { ClaimWish, QueuedClaim } from "./queue.ts";
 
 /** What a unit wishes for when its move enters a state that needs claims. */
 export function wishOf(stores: ThingStores, unit: Unit): ClaimWish | undefined {
+  const thing = enteringClaims(stores, unit);
+  return thing && wishToEnter(storeOf(stores, unit.kind), thing, thing.state.name);
+}
+
+/** The thing as it will be in a state that needs claims, where the unit's move enters one; undefined otherwise. */
+export function enteringClaims(stores: ThingStores, unit: Unit): Thing | undefined {
   const { kind, thing } = unit;
   const move = lastMoveOf(unit);
   if (!move || move.gone || claimsIn(stores, kind, thing.state.name) || !claimsIn(stores, kind, move.to))
     return undefined;
-  const store = storeOf(stores, kind);
-  return wishToEnter(store, afterUnit(store, unit), move.to);
+  return afterUnit(storeOf(stores, kind), unit);
 }
 
 /** What the thing would wish for, were it to enter a state that needs claims. */
@@ -57,12 +62,14 @@ export function endsClaims(stores: ThingStores, unit: Unit): boolean {
 
 /** What is written of a unit whose claims are not to be had: that it waits, and for whom. */
 export function waitingUnit(unit: Unit, wait: Wait): Unit[] {
-  const reason = describeWait(wait);
+  const reason = wait.refusal?.reason ?? describeWait(wait);
   if (unit.thing.outcome?.reason === reason) return [];
   const [first] = wait.inTheWay;
-  const cause: Cause = wait.inUse
-    ? { code: "in_use", facts: { name: wait.inUse[0]?.id ?? "" } }
-    : { code: "claimed", ...(first && { facts: { holder: `${first.holder.kind} ${first.holder.id}` } }) };
+  const cause: Cause =
+    wait.refusal?.cause ??
+    (wait.inUse
+      ? { code: "in_use", facts: { name: wait.inUse[0]?.id ?? "" } }
+      : { code: "claimed", ...(first && { facts: { holder: `${first.holder.kind} ${first.holder.id}` } }) });
   const expired = wait.barExpired ? ({ barExpired: true } as const) : {};
   const { thing, kind, actor } = unit;
   return [{ thing, kind, actor, outcome: { type: "waiting", reason, cause, ...expired } }];

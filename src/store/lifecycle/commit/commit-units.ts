@@ -1,6 +1,7 @@
 import { GONE } from "../../../kernel/lifecycle.ts";
 import type { Transaction } from "../../postgres/database.ts";
 import { failPoint } from "../../postgres/fail-points.ts";
+import { admit } from "../admission.ts";
 import * as claims from "../claims/claims.ts";
 import { findDisturbing } from "../claims/in-use.ts";
 import { endsClaims, waitingUnit, wishOf } from "../claims/wishes.ts";
@@ -56,10 +57,20 @@ async function commitWave(
   const results = await findUncommittable(tx, stores, units, held);
   const isAlive = (unit: Unit) => !results.has(unit);
   for (const unit of await findUnmet(tx, stores, units.filter(isAlive))) results.set(unit, CONFLICT);
-  const alive = units.filter(isAlive);
-  const plans = await planEffects(tx, stores, alive);
-  await lockMore(tx, stores, plans, held);
-  const waiting = await takeClaims(tx, stores, alive, plans);
+  const planned = units.filter(isAlive);
+  const wanted = await planEffects(tx, stores, planned);
+  await lockMore(tx, stores, wanted, held);
+  const { refused, admitted } = await admit(tx, stores, planned, wanted);
+  const isRefused = (unit: Unit) => refused.has(unit);
+  const plans = new Map([...wanted].filter(([unit]) => !isRefused(unit)));
+  const claiming = planned.filter((unit) => !isRefused(unit));
+  const waiting = await takeClaims(tx, stores, claiming, plans);
+  // Somebody who must wait for claims leaves a place free: those that were refused for it are tried again.
+  const isTriedAgain = [...admitted].some((unit) => waiting.has(unit));
+  for (const [unit, result] of refused)
+    if (isTriedAgain) results.set(unit, CONFLICT);
+    else waiting.set(unit, result);
+  const alive = planned.filter(isAlive);
   for (const [unit, { impossible }] of plans) if (impossible && !waiting.has(unit)) throw impossible;
   for (const [unit, result] of waiting) results.set(unit, result);
   failPoint("transitions:locked", placesOf(units, plans));

@@ -1,5 +1,6 @@
 import type { Effect } from "../../../kernel/effects.ts";
 import type { Transaction } from "../../postgres/database.ts";
+import { admissionLockOf } from "../admission.ts";
 import { listOfClaimants } from "../claims/claims.ts";
 import { claimTargetsOf, mayHaveTicket, wishOf } from "../claims/wishes.ts";
 import { wokenAbove } from "../relations.ts";
@@ -37,7 +38,11 @@ export async function findTouched(
 /** All that the unit touches, but for what a ticket that it may have waits for. */
 export const touchedBy = (stores: ThingStores, unit: Unit): Touched => ({
   written: writtenBy(stores, unit),
-  read: [...(unit.effects ?? []).filter(isReading), ...(wishOf(stores, unit)?.unused ?? [])],
+  read: [
+    ...(unit.effects ?? []).filter(isReading),
+    ...(wishOf(stores, unit)?.unused ?? []),
+    ...admissionLockOf(stores, unit),
+  ],
 });
 
 /** Whom the unit wakes, whatever becomes of the things that its effects touch. */

@@ -5,7 +5,7 @@ import { hostReprovisionLifecycle } from "../../lifecycles/host-reprovision/life
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { RunEnd, TargetKind } from "./target-kind.ts";
-import { WRITES_FIRMWARE } from "./writes-firmware.ts";
+import { WRITES_FIRMWARE, wroteNothing } from "./writes-firmware.ts";
 
 /** What came of the firmware of a tray, whoever had it written. */
 const outcomeOf = (machineId: string, { phase, message, cause, at }: RunEnd): Effect =>
@@ -30,8 +30,13 @@ export const whenRackFlashes = (run: RunThing): Effect[] =>
       ]
     : [];
 
-export const whenRackHasFlashed = (run: RunThing, end: RunEnd): Effect[] =>
-  isFlashOfRack(run) ? [outcomeOf(run.target.id, end)] : [];
+export function whenRackHasFlashed(run: RunThing, end: RunEnd): Effect[] {
+  if (!isFlashOfRack(run)) return [];
+  // A failed tray would try again by itself what somebody has just ended.
+  if (wroteNothing(run, end))
+    return [move(hostReprovisionLifecycle, run.target.id, "rack_ended", { ifPossible: true })];
+  return [outcomeOf(run.target.id, end)];
+}
 
 /** The run of a tray's own upgrade: its end is the end of the tray's work, and of the alert that told others to keep away. */
 export const hostReprovisionTarget: TargetKind<HostReprovision> = {

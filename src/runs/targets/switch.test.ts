@@ -1,14 +1,21 @@
 import { expect, test } from "vitest";
 import type { Switch } from "../../lifecycles/switch/switch.ts";
+import { whenRackHasFlashed } from "./host-reprovision.ts";
 import { switchTarget } from "./switch.ts";
 import type { RunOn } from "./target-kind.ts";
 
-const aRun = (holder: { kind: string; id: string }, kinds: readonly string[], params = {}) =>
+const aRun = (
+  holder: { kind: string; id: string },
+  kinds: readonly string[],
+  params = {},
+  actingAt = new Date(0) as Date | null,
+) =>
   ({
     id: "run-1",
     holder,
     plan: { steps: kinds.map((kind) => ({ kind })) },
     params,
+    facts: { steps: [{ name: "a", actingAt }] },
     target: { kind: "switch", id: "sw-1" },
   }) as unknown as RunOn<Switch>;
 
@@ -26,6 +33,19 @@ test("a flash for its rack leads a switch to reprovisioning, and its end out of 
     const ended = switchTarget.whenEnded(run, { ...END, phase, message: "no answer" }, new Map());
     expect(ended).toMatchObject([{ cause: "firmware_failed", message: "no answer" }]);
   }
+});
+
+test("a flash that somebody ended before it was begun leads the switch, or the tray, back: nothing has failed", () => {
+  const canceled = { ...END, phase: "CANCELED" } as const;
+  const run = aRun(RACK, ["update_firmware"], {}, null);
+  expect(switchTarget.whenEnded(run, canceled, new Map())).toMatchObject([{ cause: "rack_ended" }]);
+  expect(whenRackHasFlashed(run, canceled)).toMatchObject([{ cause: "rack_ended" }]);
+  expect(whenRackHasFlashed(aRun(RACK, ["update_firmware"]), canceled)).toMatchObject([{ cause: "firmware_failed" }]);
+  // A rack manager was asked before the run was there.
+  const followed = aRun(RACK, ["follow_firmware_job"], {}, null);
+  expect(switchTarget.whenEnded(followed, canceled, new Map())).toMatchObject([{ cause: "firmware_failed" }]);
+  const failed = { ...END, phase: "FAILED" } as const;
+  expect(switchTarget.whenEnded(run, failed, new Map())).toMatchObject([{ cause: "firmware_failed" }]);
 });
 
 test.each([

@@ -8,6 +8,7 @@ import { findClaimsInTheWay } from "./claims-in-the-way.ts";
 import { type Explanation, explainHolder, inOrder, type NextCommand, say } from "./explanation.ts";
 import { type MachineNote, notesOf, resetByForce, seemsHung } from "./machine-notes.ts";
 import { machineRemedies } from "./machine-remedies.ts";
+import { failedUpgradeNote } from "./rack/host-reprovision.ts";
 import { explainRun } from "./run.ts";
 import { describeWatching } from "./watching.ts";
 
@@ -23,7 +24,7 @@ export async function explainMachine(deps: ServiceDeps, id: string): Promise<Exp
   const key = { kind: "machine", id: machine.id };
   const part = await explainByRun(deps, key, about);
   if (part) return part;
-  const known = notesOf(view, nowOf(deps));
+  const known = [...notesOf(view, nowOf(deps)), ...(await failedUpgradeNote(deps, machine.id))];
   const claims = await findClaimsInTheWay(deps.db, deps.stores, key);
   const failed = known[0]?.reason === "RunFailed" ? await explainLastRun(deps, view, "FAILED") : undefined;
   // What a cancel could not undo is the first thing to know before the machine returns to service.

@@ -1,5 +1,6 @@
 import type { Assigned, RackShelf, RackSwitch, Tray, WantedVersions } from "../../lifecycles/rack/rack.ts";
 import { componentsFor, type FirmwareDevice } from "../../lifecycles/rack-firmware/rack-firmware.ts";
+import { findProvenVersions, type ProvenVersions } from "../../store/component/firmware-runs.ts";
 import { hostReprovisionStore } from "../../store/host-reprovision/host-reprovisions.ts";
 import { listMachines, type MachineRecord } from "../../store/machine/machines.ts";
 import { listPowerShelves, type PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
@@ -37,7 +38,9 @@ export interface ComponentVersion {
 /** The devices of one rack, from what is on record: no device is asked. */
 export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Promise<readonly RackDevice[]> {
   const ids = (devices: readonly { readonly id: string }[]) => devices.map(({ id }) => id);
-  const [machines, reprovisions, switches, shelves] = await Promise.all([
+  const [flashes, machines, reprovisions, switches, shelves] = await Promise.all([
+    // A tray is inspected when it is new; what was written to it since, only the run knows.
+    findProvenVersions(db, "machine", ids(rack.trays)),
     listMachines(db, { ids: ids(rack.trays) }),
     hostReprovisionStore.load(db, ids(rack.trays)),
     listSwitches(db, { ids: ids(rack.switches) }),
@@ -59,7 +62,10 @@ export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Pr
     ...rack.trays.map((tray) => {
       const machine = ofMachine.get(tray.id);
       const described = trayDevice(tray, machine, ofReprovision.get(tray.id));
-      return withFirmware("compute", described, versionsOf(machine?.facts));
+      return withFirmware("compute", described, {
+        ...versionsOf(machine?.facts),
+        ...provenBy(flashes.get(tray.id), machine),
+      });
     }),
     ...rack.switches.map((each) => {
       const device = ofSwitch.get(each.id);
@@ -139,6 +145,19 @@ const shelfDevice = (each: RackShelf, device: PowerShelfRecord | undefined): Des
   why: whyOf(device),
   power: each.power,
 });
+
+/** The versions that a run has proven on a tray since it was inspected, under the names that the inspection has for them. */
+function provenBy(proven: ProvenVersions | undefined, machine: MachineRecord | undefined): Versions {
+  const { observedAt = null, firmware = null } = machine?.facts ?? {};
+  if (!proven || (observedAt !== null && proven.finishedAt <= new Date(observedAt))) return {};
+  const nameOf = (component: string) =>
+    Object.keys(firmware ?? {}).find((name) => name.toLowerCase() === component.toLowerCase()) ?? component;
+  return Object.fromEntries(
+    Object.entries(proven.versions).flatMap(([component, version]) =>
+      [...new Set([nameOf(component), component])].map((name) => [name, version]),
+    ),
+  );
+}
 
 /** Of its supplies, one version; where they differ, all of them. */
 function shelfVersions(device: PowerShelfRecord | undefined): Versions {

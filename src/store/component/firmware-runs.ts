@@ -31,6 +31,40 @@ export async function findFirmwareRuns(db: Queryable, filter: FirmwareRunFilter)
   return new Map(rows.map((row) => [row.target_id, parseRun(row)]));
 }
 
+export interface ProvenVersions {
+  readonly finishedAt: Date;
+  /** By component. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** What the last run that wrote firmware to a device has proven there; nothing of devices whose last one did not succeed. */
+export async function findProvenVersions(
+  db: Queryable,
+  kind: ComponentKind,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, ProvenVersions>> {
+  const rows = await db.query<{
+    id: string;
+    state: string;
+    finished: string | null;
+    versions: Record<string, string> | null;
+  }>(
+    `select distinct on (t.target_id) t.target_id as id, t.state, t.facts ->> 'finishedAt' as finished,
+            (select jsonb_object_agg(s -> 'payload' ->> 'component', s -> 'payload' ->> 'version') from jsonb_array_elements(t.plan -> 'steps') s
+              where s ->> 'kind' = 'update_firmware' and s -> 'payload' ->> 'component' is not null and s -> 'payload' ->> 'version' is not null) as versions
+       from runs t where t.target_kind = any($1) and t.target_id = any($2) and t.plan @> '{"steps": [{"kind": "update_firmware"}]}'
+      order by t.target_id, t.created_at desc, t.id desc`,
+    [TARGETS[kind], ids],
+  );
+  return new Map(
+    rows.flatMap(({ id, state, finished, versions }) =>
+      state === "SUCCEEDED" && finished !== null && versions !== null
+        ? [[id, { finishedAt: new Date(finished), versions }] as const]
+        : [],
+    ),
+  );
+}
+
 /** The active run of its own that a device has; the database has room for one. */
 export async function findActiveRun(db: Queryable, kind: ComponentKind, id: string): Promise<string | undefined> {
   const text = `select id from runs where target_kind = $1 and target_id = $2 and parent_run_id is null and state in ('PENDING', 'RUNNING')`;

@@ -229,3 +229,31 @@ describe("switches and racks in lists", () => {
     expect((await racks.listRacks({ stuckOnly: true })).racks.map(({ id }) => id)).toEqual(["rack-3"]);
   });
 });
+
+test("what a run has written to a tray counts, although nobody has inspected the tray since", async () => {
+  const steps = [{ name: "update_bmc", kind: "update_firmware", payload: { component: "bmc", version: "9.1" } }];
+  const components = [
+    {
+      ...{ device: "compute", component: "bmc", class: "prod", version: "9.1", digest: `sha256:${"b".repeat(64)}` },
+      ...{ targets: [], activation: "bmc_reset", order: 0 },
+      file: { name: "f", url: "http://files/f", bytes: null, sign: "bearer" },
+    },
+  ];
+  await it.db.execute("update rack_firmware set components = $1::jsonb where id = 'fw-9'", [
+    JSON.stringify(components),
+  ]);
+  await it.db.execute(
+    `insert into machines (id, provider, state, rack, facts) values
+       ('m-flashed', 'redfish', 'READY', 'rack-1', '{"firmware": {"BMC": "9.0"}, "bmcFirmware": "9.0", "observedAt": "2026-01-01T00:00:00.000Z"}')`,
+  );
+  const installed = async () =>
+    (await rackOf("rack-1"))?.members.find(({ id }) => id === "m-flashed")?.firmware.map((each) => each.installed);
+  expect(await installed()).toEqual(["9.0"]);
+  await it.db.execute(
+    `insert into runs (id, target_kind, target_id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, attempt, action, initiator, state, facts)
+     values ('run-flash', 'machine', 'm-flashed', 'm-flashed', 'q', '', '', 'p', $1::jsonb, 'j', 1, 'start', 'ann', 'SUCCEEDED',
+             '{"startedAt": "2026-01-02T00:00:00.000Z", "finishedAt": "2026-01-02T00:10:00.000Z"}')`,
+    [JSON.stringify({ planId: "p", displayName: "", steps, builtIn: true })],
+  );
+  expect(await installed()).toEqual(["9.1"]);
+});

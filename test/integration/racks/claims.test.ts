@@ -241,7 +241,7 @@ describe("a rack that is being maintained", () => {
       lastMaintenanceRequest: { outcome: "failed" },
       state: { origin: "activity", failure: { code: "terminated" } },
     });
-    for (const tray of trays) expect(rack.state.cause).toContain(`${tray}: power_on_compute canceled`);
+    expect(rack.state.cause).toContain(`terminated; ${trays.join(", ")}: power_on_compute canceled`);
     const children = await surface.db.query<{ state: string }>(
       "select c.state from runs c join runs p on p.id = c.parent_run_id where p.target_id = 'c-stop' and p.state = 'CANCELED'",
     );

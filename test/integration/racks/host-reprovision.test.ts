@@ -5,6 +5,7 @@ import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
 import type { HostReprovision } from "../../../src/lifecycles/host-reprovision/host-reprovision.ts";
 import { deviceFirmwareSteps } from "../../../src/runs/steps/rack/device-steps.ts";
 import { startsRun } from "../../../src/runs/targets/new-run.ts";
+import { explainMachine } from "../../../src/services/explain/machine.ts";
 import { explainHostReprovision } from "../../../src/services/explain/rack/host-reprovision.ts";
 import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { create } from "../../../src/store/lifecycle/create.ts";
@@ -184,6 +185,9 @@ test("an upgrade whose task lies fails with its cause, is tried again a few time
   const { headline, nextCommands } = await explainHostReprovision(bench.deps, id);
   expect(headline).toContain("it failed");
   expect(nextCommands[0]?.command).toBe(`millwright machine reprovision ${id}`);
+  const machine = await explainMachine(bench.deps, id);
+  expect(machine.headline).toContain("its firmware upgrade failed");
+  expect(machine.nextCommands.map(({ command }) => command)).toContain(`millwright explain host_reprovision ${id}`);
   await bench.control("DELETE", "/faults");
   await bench.lifecycle.reprovisionMachine({ machineId: id });
   await untilState("ready");

@@ -86,7 +86,11 @@ function detailsOf(rack: Rack, now: Date): Detail[] {
     ["Why", [rack.error, rack.reason].filter((text) => text !== "").join("; "), rack.error === "" ? undefined : "bad"],
     ["Run", rack.runId === "" ? "" : `millwright run show ${rack.runId}`],
     ["Pending request", pending || "none", pending === "" ? undefined : "busy"],
-    ["Last request", last ? requestText(last, now) : "none", last?.outcome === "failed" ? "bad" : undefined],
+    [
+      "Last request",
+      last ? requestText(last, now, rack.error) : "none",
+      last?.outcome === "failed" ? "bad" : undefined,
+    ],
     ["Profile", profileText(rack)],
     ["Firmware", firmwareText(rack)],
     ...rack.counts.map(
@@ -112,10 +116,12 @@ function slaText({ sla, stateSince }: Rack, now: Date): string {
 const newestOf = (requests: readonly RackRequest[]): RackRequest | undefined =>
   [...requests].sort((a, b) => (isoTime(a.endedAt) < isoTime(b.endedAt) ? 1 : -1))[0];
 
-function requestText({ kind, initiator, requestedAt, outcome, endedAt, message }: RackRequest, now: Date): string {
+/** A message that stands above as the rack's own error is not read twice. */
+function requestText(request: RackRequest, now: Date, known = ""): string {
+  const { kind, initiator, requestedAt, outcome, endedAt, message } = request;
   const asked = `${kind} by ${initiator} (asked ${clockTime(requestedAt)}, ${age(requestedAt, now)} ago)`;
   const ended = outcome === "" ? "" : `: ${outcome}${endedAt ? ` ${age(endedAt, now)} ago` : ""}`;
-  return `${asked}${ended}${message === "" ? "" : ` – ${message}`}`;
+  return `${asked}${ended}${message === "" || message === known ? "" : ` – ${message}`}`;
 }
 
 const profileText = ({ profile, profileExists }: Rack): string =>

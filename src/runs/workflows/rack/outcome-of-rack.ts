@@ -22,12 +22,12 @@ const ENDS = {
   CANCELED: "canceled",
 } as const;
 
-/** How a terminated run has left each device. */
+/** How a terminated run has left each device; those that it left alike stand together. */
 export function describeLeft({ children, target }: RunOn<Rack>): string {
   const { machines = [], switches = [], shelves = [] } = target.thing.facts.workSet ?? {};
   const last = new Map(children.map((child) => [child.target.id, child]));
-  const left = [...machines, ...switches, ...shelves].map((id) => `${id}: ${describe(last.get(id))}`);
-  return ["terminated", ...left].join("; ");
+  const ends = Map.groupBy([...machines, ...switches, ...shelves], (id) => describe(last.get(id)));
+  return ["terminated", ...[...ends].map(([end, ids]) => `${ids.join(", ")}: ${end}`)].join("; ");
 }
 
 function describe(child: ChildRun | undefined): string {

@@ -139,6 +139,9 @@ describe("Reachable and BMCReachable", () => {
     };
     expect(held.observed).toContainEqual(kept);
     expect(held.isBmcSeen).toBe(false);
+    const cause = { code: "certificate_changed", facts: { at: "bmc", shown: "AA" } } as const;
+    const other = sighting({ bmc: { is: "missed", reason: "CertificateChanged", message: "", cause } });
+    expect(interpretSighting(machine, other, {}, "rack-1").observed).toContainEqual({ ...kept, cause });
     // Not asked more often than usual: it restarts.
     expect(held.misses).toEqual({ BMCReachable: MISSES_TO_BELIEVE });
     const again = interpretSighting(machine, off, held.misses, "rack-1");

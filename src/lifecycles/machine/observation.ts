@@ -81,7 +81,10 @@ export function interpretSighting(
     // Once the rack has let go, a single further miss is believed.
     missesAfter.BMCReachable = MISSES_TO_BELIEVE;
     if (holds(machine.conditions, "BMCReachable"))
-      say("BMCReachable", true, RACK_AT_WORK, { message: `does not answer while rack ${rackAtWork} works on it` });
+      say("BMCReachable", true, RACK_AT_WORK, {
+        message: `does not answer while rack ${rackAtWork} works on it`,
+        cause: bmc.cause, // such as the certificate that it shows since, which people are asked to accept
+      });
   } else if (bmc.is === "missed") doubt("BMCReachable", bmc.reason, bmc);
 
   observed.push(...judgeCluster(machine, sighting.node), ...judgeHealth(machine, sighting));

@@ -2,6 +2,7 @@ import { isActive, type Run, type StepStatus } from "../../runs/model/run.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { readRunTree } from "../run/read.ts";
 import { type Explanation, type NextCommand, say } from "./explanation.ts";
+import { machineRemedies } from "./machine-remedies.ts";
 
 /** The runs that a run has started and that decide about it: it waits for them, or has failed by them. */
 export interface DecidingRuns {
@@ -55,6 +56,12 @@ export function waitsForRuns({ id }: Run, { runs, first }: DecidingRuns): string
 /** `the run that it has started: run-2 on …`. */
 export const headlineOfRuns = ({ runs, first }: DecidingRuns): string =>
   `${runs.length === 1 ? "the run" : `${runs.length} runs`} that it has started${runs.length === 1 ? "" : ", such as this one"}: ${first.headline}`;
+
+/** What puts the first of them right, where it is a command on its machine: nobody should have to ask run after run for it. */
+export function remediesOf({ runs: [first] }: DecidingRuns): NextCommand[] {
+  if (first === undefined || !isActive(first.phase) || first.target.kind !== "machine") return [];
+  return machineRemedies(first.steps.at(-1)?.cause ?? null, first.target.id);
+}
 
 export const explainDeciding = ({ runs: [first] }: DecidingRuns): NextCommand[] =>
   first === undefined

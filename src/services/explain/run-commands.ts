@@ -20,9 +20,11 @@ function whileActive({ run, pass, claims, trouble }: SeenRun): NextCommand[] {
   if (pass.isStranded || pass.lastError !== null)
     return [say("system", "shows which server answers, and whether it is healthy"), history, cancel];
   const machineId = machineOf(run);
-  if (machineId === null) return [follow, show, cancel];
+  // A part of the work on its rack: people act on the machine, and not on the run.
+  const remedies = run.target.kind === "machine" ? machineRemedies(trouble.cause, run.target.id) : [];
+  if (machineId === null) return [...remedies, follow, show, cancel];
   const machine = say(`machine show ${machineId}`, "shows whether machine and BMC are reached");
-  return [...machineRemedies(trouble.cause, machineId), follow, machine, cancel];
+  return [...remedies, follow, machine, cancel];
 }
 
 /** A run that was canceled before it began has not brought its machine into maintenance; what an earlier one calls for is still to be seen to. */

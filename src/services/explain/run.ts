@@ -17,6 +17,7 @@ import {
   explainParent,
   findDecidingRuns,
   headlineOfRuns,
+  remediesOf,
   waitsForRuns,
 } from "./run-children.ts";
 import { runCommands } from "./run-commands.ts";
@@ -78,7 +79,7 @@ export async function explainRun(deps: ServiceDeps, id: string, isNamedByParent 
     claims: [...claims, ...(parts?.first.claims ?? [])],
     lastFailure: lastFailureOf(seen),
     nextCommands: inOrder([
-      ...(parts ? explainDeciding(parts) : []),
+      ...(parts ? [...remediesOf(parts), ...explainDeciding(parts)] : []),
       ...explainHolder(deps.stores, claims[0]?.holder ?? (install && { kind: "install", id: install.id })),
       ...runCommands(seen),
       ...(isNamedByParent ? [] : explainParent(run)),

@@ -2,13 +2,13 @@ import { AppError } from "../../kernel/errors.ts";
 import { type MachineId, parseMachineId } from "../../kernel/ids.ts";
 import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
-import * as work from "../../store/lifecycle/work.ts";
 import { listMachines } from "../../store/machine/machines.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { checkPins, checkShown, parseFingerprint } from "../device/certificate.ts";
 import { MACHINE_KIND, machineKey, refuseRetired, unknownMachine } from "./machines.ts";
+import { wakeWithRuns } from "./wake.ts";
 
 export interface AcceptCertificate {
   readonly machineId: string;
@@ -38,7 +38,7 @@ export async function acceptMachineCertificate(
     if (pinned === fingerprint) return;
     const facts = { certificateFingerprint: fingerprint };
     await commitOrRefuse(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
-    await work.wake(tx, [machineKey(id)]);
+    await wakeWithRuns(tx, id);
   });
   return id;
 }

@@ -6,13 +6,13 @@ import { liftSignInStop } from "../../store/access/sign-in-ledger.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
-import * as work from "../../store/lifecycle/work.ts";
 import { putMachineBmcCredentials, putMachineSshCredentials } from "../../store/machine/credentials.ts";
 import { listMachines } from "../../store/machine/machines.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { MACHINE_KIND, machineKey, refuseRetired, unknownMachine } from "./machines.ts";
+import { wakeWithRuns } from "./wake.ts";
 
 export interface SetMachineCredentials {
   readonly machineId: string;
@@ -65,7 +65,7 @@ export async function setMachineCredentials(
       data: { bmc: hasBmc, ssh: hasSsh },
       set: {},
     });
-    await work.wake(tx, [machineKey(id)]);
+    await wakeWithRuns(tx, id);
   });
 }
 

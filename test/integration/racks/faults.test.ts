@@ -282,6 +282,7 @@ const ROWS: readonly Row[] = [
 
 const OTHERS: readonly TinyRack[] = [
   { id: "late" },
+  { id: "renewed", profile: ["new_certificate_after_flash"] },
   { id: "lost" },
   { id: "partial", trays: 3 },
   { id: "ended", trays: 2 },
@@ -344,6 +345,21 @@ describe.concurrent("ends in a state that says why, and the first command that i
     },
     240_000,
   );
+
+  test("a BMC that shows another certificate after its flash is trusted once somebody accepts it, as is suggested", async () => {
+    const tray = trayOf("renewed");
+    await carryOut(site, upgrade("renewed"));
+    await untilFlashed(tray);
+    const first = async () => firstOf(await explainRack("renewed"));
+    await eventually(async () => (await first()).startsWith(`millwright machine accept-certificate ${tray} `), {
+      what: "it is suggested to accept the certificate",
+      seen: async () => JSON.stringify((await explainRack("renewed")).nextCommands),
+    });
+    await becomes(tray, { status: true, reason: "RackAtWork" });
+    await carryOut(site, await first());
+    await site.until("renewed", "ready");
+    expect(await flashesOf(tray)).toEqual(ONCE);
+  }, 240_000);
 
   test("a task that the BMC loses is made up for by the version that it shows", async () => {
     await site.break({ device: trayOf("lost"), fault: { type: "task_lost" } });

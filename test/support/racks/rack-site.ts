@@ -123,8 +123,11 @@ export async function startRackSite(options: {
   };
   const { config } = loadConfig({ env, argv: [], profile: "dev" });
   const server = await startServer({
-    // Shorter than anybody may configure it.
-    config: { ...config, rack: { ...config.rack, flashDeadline: options.flashDeadline } },
+    config: {
+      ...config,
+      rack: { ...config.rack, flashDeadline: options.flashDeadline },
+      bmc: { ...config.bmc, acceptNewCertificateAfterFlash: false }, // as servers do that are not for development
+    },
     log: silentLog,
     version: "1.2.3",
     signal: new AbortController().signal,

@@ -20,6 +20,8 @@ const NO_VERSION = describeVersions([{ version: null }]);
 export interface RackFailure {
   /** The runs on devices that have failed, the first first. */
   readonly failed: readonly Run[];
+  /** Those that go on by themselves, since nobody could read how they ended. */
+  readonly unread: readonly Run[];
   /** The request that failed; null: nobody asked for it. */
   readonly request: EndedRackRequest | null;
 }
@@ -29,26 +31,26 @@ export async function findRackFailure(deps: ServiceDeps, rack: RackRecord): Prom
   const runs = await listRuns(deps.db, { target: { kind: "rack", id: rack.id }, limit: 2 });
   const [newest] = runs;
   const children = newest === undefined ? [] : (await readRunTree(deps, newest)).children;
-  const failed = children.map(({ run }) => run).filter(({ phase }) => phase === "FAILED");
+  const of = (wanted: Run["phase"]) => children.map(({ run }) => run).filter(({ phase }) => phase === wanted);
   // A validation follows upon the maintenance, whose request ended with it.
   const begun = runs.at(newest?.plan.workflow === "rack_validation" ? 1 : 0)?.createdAt;
   const { lastMaintenanceRequest: last } = rack;
   const isIts = last !== null && begun !== undefined && new Date(last.ended_at) >= begun;
-  return { failed, request: isIts ? last : null };
+  return { failed: of("FAILED"), unread: of("RUNNING"), request: isIts ? last : null };
 }
 
 /** What leads a rack out of an error that its work left: the first command changes something, whatever the cause is. */
 export async function rackRemedies(
   deps: ServiceDeps,
   rack: RackRecord,
-  { failed, request }: RackFailure,
+  { failed, unread, request }: RackFailure,
 ): Promise<NextCommand[]> {
   const again = repeat(rack, request, "tries again what failed; devices that are up to date are left alone");
   const cause = parseCause(rack.state.failure);
   const unproven = [...rack.trays, ...rack.switches, ...rack.shelves].flatMap(({ id, unprovenRun }) =>
     unprovenRun === null ? [] : [release(id, unprovenRun)],
   );
-  if (unproven.length > 0) return [...unproven, again];
+  if (unproven.length > 0) return [...unread.flatMap(deviceRemedies), ...unproven, again];
   if (cause?.code === "firmware_unknown" || cause?.code === "firmware_mismatch") {
     const list = say("rack-firmware list", "lists the known firmware and the hardware that each is for");
     return [...(await withOtherFirmware(deps, rack, request)), list, again];
@@ -72,7 +74,8 @@ function switchOn(rack: RackRecord, failed: readonly Run[]): NextCommand[] {
   return [say(words.join(" "), "switches on what is off")];
 }
 
-const causeOf = ({ error }: Run): Cause | null => causeInDetails(error?.details ?? {});
+const causeOf = ({ error, steps }: Run): Cause | null =>
+  error === null ? (steps.at(-1)?.cause ?? null) : causeInDetails(error.details);
 
 /** What puts right why one device failed, where a command of ours does. */
 function deviceRemedies(run: Run): NextCommand[] {

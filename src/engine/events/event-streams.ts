@@ -52,7 +52,7 @@ const keyOf = ({ kind, id }: ThingKey): string => `${kind} ${id}`;
 
 /**
  * Follows the events of devices. An event is only a nudge: the device is read soon, as it always is, and nothing in the event is
- * believed. Replicas share the devices by the database; each device has one stream.
+ * believed. Replicas share the devices by the database; each BMC has one stream.
  */
 export class EventStreams {
   readonly #options: Required<EventStreamsOptions>;
@@ -117,6 +117,7 @@ export class EventStreams {
     if (now - this.#notedAt >= NOTE_DEVICES_EVERY) {
       this.#notedAt = now;
       await streams.noteDevices(db);
+      await streams.shareStreams(db, owner);
     }
     const limit = Math.min(OPENED_AT_ONCE, most - this.#held.size);
     if (limit > 0) this.#openAll(await streams.claimStreams(db, { owner, limit }));
@@ -182,13 +183,15 @@ export class EventStreams {
     stream: EventStream,
     { after, failures, reason }: Pick<streams.StreamRelease, "after" | "failures" | "reason">,
   ): Promise<void> {
-    const { db, log } = this.#options;
+    const { db, log, owner } = this.#options;
     await this.#writes.get(stream);
     this.#writes.delete(stream);
-    const { kind, id, epoch } = stream.claimed;
-    await streams.releaseStreams(db, [{ kind, id, epoch, after, failures, reason }]).catch((error: unknown) => {
-      log.debug({ err: error, kind, id }, "a stream could not be released; another replica finds out");
-    });
+    const { kind, id, epoch, bmc } = stream.claimed;
+    await streams
+      .releaseStreams(db, [{ kind, id, epoch, bmc, owner, after, failures, reason }])
+      .catch((error: unknown) => {
+        log.debug({ err: error, kind, id }, "a stream could not be released; another replica finds out");
+      });
     if (stream.wasOpened) this.#nudge(stream.claimed);
   }
 
@@ -210,12 +213,21 @@ export class EventStreams {
     this.#writes.set(stream, written);
   }
 
-  #nudge({ kind, id }: ThingKey): void {
-    const { nudge, observer, log } = this.#options;
-    observer.nudged(kind);
-    nudge({ kind, id }).catch((error: unknown) => {
+  /** An event says nothing of which of the systems behind a BMC it is about that we would believe: all of them are read. */
+  #nudge(claimed: streams.ClaimedStream): void {
+    const { log } = this.#options;
+    this.#nudgeAll(claimed).catch((error: unknown) => {
+      const { kind, id } = claimed;
       log.debug({ err: error, kind, id }, "a device could not be nudged; it is polled");
     });
+  }
+
+  async #nudgeAll(claimed: streams.ClaimedStream): Promise<void> {
+    const { db, nudge, observer } = this.#options;
+    for (const key of await streams.findSharing(db, claimed)) {
+      observer.nudged(key.kind);
+      await nudge(key);
+    }
   }
 
   #endAll(why: StreamEnd): void {

@@ -10,10 +10,14 @@ export interface ClaimedStream extends ThingKey {
   readonly place: string;
   /** Streams in a row that ended before they were of use. */
   readonly failures: number;
+  /** All devices with the same one are behind one BMC, and share the stream; null: it has a BMC of its own. */
+  readonly bmc: string | null;
 }
 type Held = Pick<ClaimedStream, "kind" | "id" | "epoch">;
 
 export interface StreamRelease extends Held {
+  readonly owner: string;
+  readonly bmc: string | null;
   /** When it may be opened again. */
   readonly after: Duration;
   readonly failures: number;
@@ -42,13 +46,13 @@ const PLACE = (...columns: readonly string[]) => `md5(concat_ws(' ', ${columns.j
  * sight: events are followed once one is pinned.
  */
 const followable = (ofIds: (column: string) => string = () => "true"): string =>
-  `select 'power_shelf' as kind, t.id,
+  `select 'power_shelf' as kind, t.id, null as bmc,
           ${PLACE("t.bmc_address", "t.bmc_port", "t.bmc_scheme", "t.bmc_trust", "t.facts ->> 'certificateFingerprint'")} as place
      from power_shelves t join secrets s on s.name = 'bmc/' || t.bmc_mac
     where t.deleted_at is null and t.state in ('ready', 'maintenance', 'error') and ${ofIds("t.id")}
       and (t.bmc_trust <> 'pin' or t.bmc_scheme = 'http' or t.facts ->> 'certificateFingerprint' is not null)
    union all
-   select 'machine', t.id,
+   select 'machine', t.id, t.provider || ' ' || regexp_replace(t.bmc_endpoint, '^((https?://)?[^/]+).*$', '\\1'),
           ${PLACE("t.provider", "t.bmc_endpoint", "t.bmc_protocol", "t.bmc_trust", "t.facts ->> 'certificateFingerprint'")}
      from machines t join secrets s on s.name = 'bmc/' || t.id
     where t.state <> 'RETIRED' and t.provider in ('redfish', 'datacenter') and t.bmc_endpoint is not null and ${ofIds("t.id")}
@@ -72,15 +76,19 @@ export async function noteDevices(db: Queryable): Promise<void> {
   await db.query(
     `with known as (${followable()}),
      gone as (delete from event_streams e where not exists (select from known where known.kind = e.kind and known.id = e.id))
-     insert into event_streams as e (kind, id, place, due_at)
-     select kind, id, place, now() from known order by kind, id
+     insert into event_streams as e (kind, id, place, bmc, due_at)
+     select kind, id, place, bmc, now() from known order by kind, id
      on conflict (kind, id) do update
-        set place = excluded.place, owner = null, epoch = e.epoch + 1, live_since = null, due_at = now(), failures = 0, reason = null
-      where e.place <> excluded.place`,
+        set place = excluded.place, bmc = excluded.bmc,
+            owner = null, epoch = e.epoch + 1, live_since = null, due_at = now(), failures = 0, reason = null
+      where e.place <> excluded.place or e.bmc is distinct from excluded.bmc`,
   );
 }
 
-/** Takes devices that no living replica follows, the longest due first. What others are claiming at the same moment is passed over. */
+/**
+ * Takes devices that no living replica follows, the longest due first. What others are claiming at the same moment is passed over. Of the
+ * devices behind one BMC one has the stream: the first of those with the fewest failures, so that one with wrong credentials is passed over.
+ */
 export async function claimStreams(
   db: Queryable,
   { owner, limit }: { readonly owner: string; readonly limit: number },
@@ -89,10 +97,14 @@ export async function claimStreams(
     `with due as (
        select e.kind, e.id from event_streams e
         where e.due_at <= now() and (e.owner is null or not ${IS_HELD})
+          and not exists (select from event_streams o
+                           where o.bmc = e.bmc and (o.kind, o.id) <> (e.kind, e.id)
+                             and (o.owner is not null and ${IS_HELD.replaceAll("e.owner", "o.owner")}
+                                  or (o.failures, o.kind, o.id) < (e.failures, e.kind, e.id)))
         order by e.due_at limit ${Math.floor(limit)} for update skip locked)
      update event_streams e set owner = $1, epoch = e.epoch + 1, live_since = null
        from due where e.kind = due.kind and e.id = due.id
-     returning e.kind, e.id, e.epoch, e.place, e.failures`,
+     returning e.kind, e.id, e.epoch, e.place, e.failures, e.bmc`,
     [owner],
   );
   failPoint("event-streams:claimed", claimed);
@@ -116,30 +128,71 @@ export async function findHeld(db: Queryable, held: readonly ClaimedStream[]): P
   );
 }
 
-/** Says whether the stream lives. Returns false when it is not ours any more. */
+/** Says whether the stream lives, of all who share it. Returns false when it is not ours any more. */
 export async function setLive(db: Queryable, { kind, id, epoch }: Held, isLive: boolean): Promise<boolean> {
   const rows = await db.query(
-    `update event_streams set live_since = case when $4 then coalesce(live_since, now()) end, reason = null
-      where kind = $1 and id = $2 and epoch = $3 returning id`,
+    `with ours as (
+       update event_streams set live_since = case when $4 then coalesce(live_since, now()) end, reason = null
+        where kind = $1 and id = $2 and epoch = $3 returning *),
+     sharing as (
+       update event_streams e set owner = case when $4 then ours.owner end, live_since = ours.live_since, reason = null
+         from ours where e.bmc = ours.bmc and (e.kind, e.id) <> (ours.kind, ours.id) and (e.owner is null or e.owner = ours.owner))
+     select id from ours`,
     [kind, id, epoch, isLive],
   );
   return rows.length > 0;
 }
 
-/** Gives streams back that have ended. One that another replica has claimed since is theirs. */
+/** Devices that came to a BMC whose stream lives already. */
+export async function shareStreams(db: Queryable, owner: string): Promise<void> {
+  await db.query(
+    `update event_streams e set owner = live.owner, live_since = live.live_since, reason = null
+       from event_streams live where live.owner = $1 and live.live_since is not null and live.bmc = e.bmc and e.owner is null`,
+    [owner],
+  );
+}
+
+/** The devices of which a stream tells. */
+export const findSharing = (db: Queryable, { kind, id, bmc }: ThingKey & Pick<ClaimedStream, "bmc">) =>
+  bmc === null
+    ? Promise.resolve([{ kind, id }])
+    : db.query<ThingKey>("select kind, id from event_streams where bmc = $1 or (kind = $2 and id = $3)", [
+        bmc,
+        kind,
+        id,
+      ]);
+
+/** What says nothing of the BMC: another device behind it may have credentials that do. */
+const OWN_REASONS = ["credentials_rejected", "credentials_missing", "sign_in_stopped", "forbidden", "target_gone"];
+
+/**
+ * Gives streams back that have ended. One that another replica has claimed since is theirs. Who shared one is without it too, and a BMC that
+ * offers none is not asked by each of them.
+ */
 export async function releaseStreams(db: Queryable, releases: readonly StreamRelease[]): Promise<void> {
   if (releases.length === 0) return;
   await db.query(
-    `update event_streams e
-        set owner = null, live_since = null, due_at = now() + r.after_ms * interval '1 ms', failures = r.failures, reason = r.reason
-       from unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[])
-            as r(kind, id, epoch, after_ms, failures, reason)
-      where e.kind = r.kind and e.id = r.id and e.epoch = r.epoch`,
+    `with r as (
+       select * from unnest($1::text[], $2::text[], $3::bigint[], $4::float8[], $5::int[], $6::text[], $7::text[], $8::text[])
+                as r(kind, id, epoch, after_ms, failures, reason, bmc, owner)),
+     own as (
+       update event_streams e
+          set owner = null, live_since = null, due_at = now() + r.after_ms * interval '1 ms', failures = r.failures, reason = r.reason
+         from r where e.kind = r.kind and e.id = r.id and e.epoch = r.epoch)
+     update event_streams e
+        set owner = null, live_since = null,
+            due_at = case when r.reason = any($9) then e.due_at else now() + r.after_ms * interval '1 ms' end,
+            failures = case when r.reason = any($9) then e.failures else r.failures end,
+            reason = case when r.reason = any($9) then e.reason else r.reason end
+       from r where e.bmc = r.bmc and (e.kind, e.id) <> (r.kind, r.id) and (e.owner is null or e.owner = r.owner)`,
     [
       ...keysOf(releases),
       releases.map(({ after }) => after),
       releases.map(({ failures }) => failures),
       releases.map(({ reason }) => reason),
+      releases.map(({ bmc }) => bmc),
+      releases.map(({ owner }) => owner),
+      OWN_REASONS,
     ],
   );
   failPoint("event-streams:released", releases);

@@ -147,9 +147,9 @@ describe("a BMC", () => {
     const { ended, heard, stop, bench } = await listen("events_flood");
     await soon(() => expect(heard.happened).toBeGreaterThan(0));
     const [before, since] = [heard.happened, performance.now()];
-    await soon(() => expect(heard.happened - before).toBeGreaterThan(20));
-    // A quarter of a megabyte a second, in chunks of 16 KiB: so many take a second at least, however fast they come.
-    expect(performance.now() - since).toBeGreaterThan(1_000);
+    await soon(() => expect(heard.happened - before).toBeGreaterThan(50));
+    // After each quarter of a megabyte, in chunks of 16 KiB, it rests for a second: so many need more than one, however fast they come.
+    expect(performance.now() - since).toBeGreaterThan(900);
     expect(await bench.provider.can.power?.readPower(bench.target, aCall())).toBe("on");
     stop();
     expect(await ended).toBe("stopped");

@@ -46,7 +46,7 @@ export const TRAIT_NAMES = Object.keys(TRAITS) as readonly Trait[];
 
 /**
  * What cannot be had together with the rest of `worst`:
- * - `one_virtual_drive` excludes `medium_url_hidden`: nothing would tell an installer whose installation it is.
+ * - `one_virtual_drive` with `medium_url_hidden` installs only images that are served with their seed in them (`seed_on`).
  * - `push_only` excludes the other ways to take firmware: one must be left.
  * - `no_events` excludes every odd stream of events: none is offered.
  */

@@ -71,7 +71,7 @@ export async function findActiveRun(db: Queryable, kind: ComponentKind, id: stri
   return (await db.query<{ id: string }>(text, [kind, id]))[0]?.id;
 }
 
-/** A request for firmware that somebody made of a rack, as the journal has it. */
+/** A request for firmware that somebody made of a rack. It stays when the journal has forgotten it: the newest 250 of each rack do. */
 export interface FirmwareRequest {
   readonly requestId: string;
   readonly rackId: string;
@@ -97,17 +97,10 @@ export async function listFirmwareRequests(
   limit: number,
 ): Promise<readonly FirmwareRequest[]> {
   return db.query<FirmwareRequest>(
-    `select j.data ->> 'request_id' as "requestId", j.id as "rackId", j.at,
-            (select nullif(a ->> 'firmware_version', '') from jsonb_array_elements(j.data -> 'activities') a where a ->> 'kind' = 'firmware_upgrade') as "firmwareId",
-            e.data ->> 'outcome' as outcome, e.at as "endedAt", e.reason as message
-       from journal j
-            left join lateral (select x.data, x.at, x.reason from journal x
-              where x.kind = 'rack' and x.id = j.id and x.type = 'request_ended' and x.data ->> 'id' = j.data ->> 'request_id'
-              order by x.epoch desc, x.xid desc, x.seq desc limit 1) e on true
-      where j.kind = 'rack' and j.type = 'requested' and j.data -> 'activities' @> '[{"kind": "firmware_upgrade"}]'
-        and ($1::text is null or j.data ->> 'request_id' = $1) and ($2::text[] is null or j.id = any($2))
-        and ($3::text is null or j.data -> 'activities' @> jsonb_build_array(jsonb_build_object('kind', 'firmware_upgrade', 'firmware_version', $3)))
-      order by j.epoch desc, j.xid desc, j.seq desc limit ${Math.floor(limit)}`,
+    `select request_id as "requestId", rack_id as "rackId", requested_at as at, firmware_id as "firmwareId", outcome,
+            ended_at as "endedAt", message from rack_firmware_applied
+      where ($1::text is null or request_id = $1) and ($2::text[] is null or rack_id = any($2)) and ($3::text is null or firmware_id = $3)
+      order by requested_at desc, request_id limit ${Math.floor(limit)}`,
     [requestId ?? null, rackIds ?? null, firmwareId ?? null],
   );
 }

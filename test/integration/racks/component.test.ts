@@ -10,6 +10,7 @@ import {
 import { PowerShelfIdListSchema } from "../../../contract/forge/shared_pb.js";
 import { explainRackFirmware } from "../../../src/services/explain/rack/rack-firmware.ts";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
+import { terminateRackMaintenance } from "../../../src/services/rack/maintenance.ts";
 import { getRackFirmware } from "../../../src/services/rack-firmware/rack-firmware.ts";
 import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { countStates } from "../../../src/store/lifecycle/measurements.ts";
@@ -331,6 +332,29 @@ describe("ApplyRackFirmware", () => {
       { firmwareId: "fw-v2.1", firmwareType: "prod", firmwareAvailable: true },
     ]);
     expect((await it.forge.getRackFirmwareHistory({ firmwareId: "fw-other" })).histories).toEqual({});
+  });
+
+  test("and what became of it stays when the journal has forgotten it, for the newest 250 of a rack", async () => {
+    const rack = await aRack(["k3"]);
+    await apply(rack);
+    const request = await pending(rack);
+    await terminateRackMaintenance(it.deps, tester, rack);
+    await it.db.execute("delete from journal where kind = 'rack' and id = $1", [rack]);
+    const job = await it.forge.getRackFirmwareJobStatus({ jobId: `${request?.id}.k3` });
+    expect(job).toMatchObject({ state: "FAILED", rackId: rack, nodeId: "k3" });
+    expect((await it.forge.getRackFirmwareHistory({ rackIds: [rack] })).histories[rack]?.records).toHaveLength(1);
+    const other = await aRack(["k4"]);
+    await it.db.execute(
+      `insert into journal (epoch, kind, id, type, actor, at, version, data)
+       select 1, 'rack', $1, 'requested', 'test', now() - n * interval '1 minute', 1, jsonb_build_object('request_id', 'bulk-' || n,
+              'activities', '[{"kind": "firmware_upgrade", "firmware_version": "fw-v2.1"}]'::jsonb) from generate_series(300, 1, -1) n`,
+      [other],
+    );
+    const kept = await it.db.query<{ request_id: string }>(
+      "select request_id from rack_firmware_applied where rack_id = $1 order by requested_at desc",
+      [other],
+    );
+    expect([kept.length, kept[0]?.request_id, kept.at(-1)?.request_id]).toEqual([250, "bulk-1", "bulk-250"]);
   });
 
   test("is refused where it does not fit", async () => {

@@ -5,6 +5,7 @@ import type { Column } from "../../terminal/output.ts";
 import { printList } from "../../terminal/printing.ts";
 import type { Tone } from "../../terminal/table.ts";
 import { type Change, differenceOf } from "./difference.ts";
+import { affectedBy, type SectionChange, tellAffected } from "./racks-affected.ts";
 import { openSections, type Section } from "./sections.ts";
 import { readSiteFile } from "./site-file.ts";
 
@@ -33,11 +34,16 @@ export async function applySite(session: Session, options: ApplyOptions): Promis
   const choices = { prune: options.prune ?? false, resend: options.resendCredentials ?? false };
   const lines: Line[] = [];
   const removals: Line[] = [];
+  const changes: SectionChange[] = [];
   for (const each of sections) {
     const entries = file[each.name];
     if (entries === undefined) continue;
     const wanted = entries.map((entry, at) => each.wanted(entry, `${each.name}[${at}]`));
-    for (const change of differenceOf(wanted, await each.known(), choices)) {
+    const known = await each.known();
+    const byKey = new Map(known.map((row) => [row.key, row]));
+    for (const change of differenceOf(wanted, known, choices)) {
+      const { key } = change.action === "remove" ? change.known : change.wanted;
+      changes.push({ section: each.name, change, known: byKey.get(key) });
       const line = lineOf(each, change);
       // What others name goes after them.
       if (change.action === "remove") removals.unshift(line);
@@ -45,6 +51,7 @@ export async function applySite(session: Session, options: ApplyOptions): Promis
     }
   }
   const all = [...lines, ...removals];
+  await tellAffected(session, affectedBy(changes));
   if (options.dryRun || all.length === 0) return print(session, all);
   if (!options.yes) {
     await print(session, all);

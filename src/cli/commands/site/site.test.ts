@@ -39,6 +39,7 @@ function server(calls: string[]) {
   return (router: ConnectRouter) => {
     router.service(RackService, {
       listRackProfiles: () => ({ profiles: [{ name: "old" }] }),
+      listRacks: () => ({ racks: [{ id: "rack-1", state: "created" }] }),
       putRackProfile: called("put profile"),
       deleteRackProfile: called("delete profile"),
     });
@@ -101,7 +102,7 @@ test("without --prune nothing is removed, and what is named by others is put fir
 /** A server that knows machines, and what it was told. */
 function machineServer(calls: string[], known: readonly object[] = []) {
   return (router: ConnectRouter) => {
-    router.service(RackService, {});
+    router.service(RackService, { listRacks: () => ({}) });
     router.service(Forge, {});
     router.service(MachineService, {
       listMachines: () => ({ machines: known }) as never,
@@ -161,7 +162,7 @@ test("entries of one list are put at the same time, and those of the next once a
   );
   const { code } = await runAgainst(
     (router) => {
-      router.service(RackService, {});
+      router.service(RackService, { listRacks: () => ({}) });
       router.service(MachineService, {
         listMachines: () => ({ machines: [] }),
         registerMachine: () => {
@@ -223,4 +224,37 @@ test("a password that is no text is not repeated", async () => {
     expect(err).not.toContain("918273");
     expect(err).toContain("bmc_password is not a text");
   }
+});
+
+test("says how many racks are maintained again: those of a profile whose counts change, and those that devices join or leave", async () => {
+  const racks = [
+    ...Array.from({ length: 300 }, (_, at) => ({ id: `r-${at + 100}`, profile: "large", state: "ready" })),
+    { id: "rack-1", profile: "same", state: "ready" },
+    { id: "rack-2", profile: "same", state: "error" },
+    { id: "rack-3", profile: "same", state: "ready" },
+    { id: "rack-new", profile: "large", state: "created" },
+  ];
+  const large = { name: "large", compute: { count: 18 } };
+  const apply = (text: string) =>
+    runAgainst(
+      (router) => {
+        router.service(RackService, {
+          listRackProfiles: () => ({ profiles: [large, { name: "same", compute: { count: 1 } }] }),
+          listRacks: () => ({ racks }),
+        });
+        router.service(MachineService, {
+          listMachines: () => ({ machines: [{ machineId: "m-1", spec: { rack: "rack-2" } }] }),
+        });
+        router.service(Forge, {});
+      },
+      `site apply -f ${siteFile(text)} --dry-run`,
+    );
+  const counts = await apply("rack_profiles: [{name: large, compute: {count: 16}}]");
+  expect(counts.err).toContain(
+    "300 racks are discovered and maintained again by these changes: r-100, r-101, r-102 and 297 more",
+  );
+  const moved = await apply("machines: [{machine_id: m-1, spec: {rack: rack-1}}]");
+  expect(moved.err).toContain("2 racks are discovered and maintained again by these changes: rack-1, rack-2 (");
+  const named = await apply("rack_profiles: [{name: large, hardware_type: gb300, compute: {count: 18}}]");
+  expect(named.err).not.toContain("maintained again");
 });

@@ -279,12 +279,15 @@ export const SETTINGS = {
     doc: "How often a failed firmware upgrade of a tray is tried again by itself.",
   }),
   "firmware.directory": optional(kinds.path("directory"), {
-    doc: "Where firmware files are kept, by their digests. Replicas must share it. Unset: `firmware` in the data directory.",
+    doc: "Where firmware files are kept, by their digests. Replicas should share it: one that lacks a file downloads it again when a device needs it. Unset: `firmware` in the data directory.",
   }),
   "firmware.allowed_networks": setting(kinds.networks(), {
     default: [],
     dev: ["127.0.0.0/8"],
     doc: "Networks that firmware files may be downloaded from. Empty: none.",
+  }),
+  "firmware.ca_file": optional(kinds.path(), {
+    doc: "A PEM file with certificates of authorities that servers of firmware files are also trusted by, beside those that the runtime trusts.",
   }),
   "firmware.max_artifact_bytes": setting(kinds.integer(1, 1_099_511_627_776), {
     default: 8_589_934_592,

@@ -300,8 +300,15 @@ export const CAUSES = {
     facts: ["at", "name", "expected", "shown", "since"],
   },
   artifact_missing: {
-    doc: "The firmware file is not in the firmware directory of this server.",
-    helps: "Share firmware.directory between all replicas, or download the file again: rack-firmware download.",
+    doc: "The firmware file is not in the firmware directory of this server, nor can it be downloaded again.",
+    helps:
+      "Share firmware.directory between all replicas, or mend what the message says of the place that the file is downloaded from.",
+    disposition: "retry",
+    facts: ["name"],
+  },
+  no_room: {
+    doc: "The firmware directory of this server has no room for the file.",
+    helps: "Make room in firmware.directory, or delete firmware that nobody needs: rack-firmware delete.",
     disposition: "retry",
     facts: ["name"],
   },

@@ -96,8 +96,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
     }));
     const replica = randomUUID();
-    const firmwareFiles = wireFirmwareFiles(config, { db, signer: secrets, clock });
-    const { artifacts } = firmwareFiles;
+    const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });
+    const { artifacts, missingFiles } = firmwareFiles;
+    stops.add("downloads of missing firmware files", async () => missingFiles.close());
     const seededMedia = createSeededMedia({ mayReach: createAddressFilter(config.install.imageNetworks) });
     const engine = startEngine({
       db,
@@ -129,6 +130,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       seedWriter,
       seededMedia,
       artifacts,
+      missingFiles,
       rackLimits: engine.rackLimits,
       clock,
     };
@@ -301,7 +303,7 @@ async function missingFirmware(deps: ServiceDeps): ReturnType<ReadyChecks[string
   if (missing.length === 0) return null;
   const remark = `files of rack firmware ${namedList(missing, 5)} are not in the firmware directory of this server`;
   return {
-    remark: `${remark}: share firmware.directory between all replicas, or run millwright rack-firmware download`,
+    remark: `${remark}; they are downloaded when a device needs them: share firmware.directory between all replicas, or run millwright rack-firmware download`,
   };
 }
 

@@ -70,7 +70,7 @@ async function fetchAll(
       wantedBy: id,
       url,
       bytes,
-      secretHeaders: secret === undefined ? {} : headersOf(sign, secret),
+      secretHeaders: secret === undefined ? {} : secretHeadersOf(sign, secret),
     };
     const report = (progress: StreamProgress) =>
       stream.report({ bytes: before + progress.bytes, ...(of !== undefined && { of }) });
@@ -80,7 +80,8 @@ async function fetchAll(
   return sizes;
 }
 
-const headersOf = (sign: FileSign, token: string): Readonly<Record<string, string>> =>
+/** What an artifact server is shown of the record's token. */
+export const secretHeadersOf = (sign: FileSign, token: string): Readonly<Record<string, string>> =>
   sign === "artifactory" ? { "x-jfrog-art-api": token } : { authorization: `Bearer ${token}` };
 
 /** Of a whole that nobody has told, each time that twice as much has come. */

@@ -11,8 +11,17 @@ const FILE = /^[0-9a-f]{64}(-[0-9a-f]{16}\.part)?$/;
 const CHUNK = 64 * 1_024;
 /** The record that names a file may be in the making: what changed lately is left alone. */
 const YOUNG = hours(1);
+/** No download pauses for so long: a part that nothing was written to is of a replica that does not come back. */
+const ABANDONED = hours(48);
 /** Left to whoever else writes there. */
 const KEPT_FREE = 64 * 1_024 * 1_024;
+
+/** How many bytes can be written to the disk of a directory. */
+export type FreeBytes = (path: string) => Promise<number>;
+const freeBytesOf: FreeBytes = async (path) => {
+  const { bavail, bsize } = await statfs(path);
+  return Number(bavail) * Number(bsize);
+};
 
 /** A file that is not whole, by who wants it. */
 type Part = Pick<ArtifactOrder, "digest" | "wantedBy">;
@@ -20,9 +29,11 @@ type Part = Pick<ArtifactOrder, "digest" | "wantedBy">;
 /** The place of each file: its digest once it is whole, and until then a part for each that wants it. */
 export class ArtifactDirectory {
   readonly #path: string;
+  readonly #freeBytes: FreeBytes;
 
-  constructor(path: string) {
+  constructor(path: string, freeBytes: FreeBytes = freeBytesOf) {
     this.#path = path;
+    this.#freeBytes = freeBytes;
   }
 
   async find(digest: string): Promise<KeptArtifact | undefined> {
@@ -68,13 +79,17 @@ export class ArtifactDirectory {
 
   /** @throws StepFailure when so many bytes more have no room: before they are downloaded, and not after. */
   async checkRoom(bytes: number): Promise<void> {
-    const { bavail, bsize } = await statfs(this.#path);
-    const free = Number(bavail) * Number(bsize);
-    if (bytes + KEPT_FREE > free)
-      throw new StepFailure(
-        "server_trouble",
-        `the firmware directory ${this.#path} has ${free} bytes free, and ${bytes} more are to come: make room there`,
-      );
+    const free = await this.#freeBytes(this.#path);
+    if (bytes + KEPT_FREE <= free) return;
+    const wanted = `${megabytes(bytes)} more are to come and ${megabytes(KEPT_FREE)} are left to others`;
+    throw new StepFailure("no_room", `the firmware directory ${this.#path} has ${megabytes(free)} free, ${wanted}`, {
+      facts: { name: this.#path },
+    });
+  }
+
+  /** Of a file that has no room: half of it would keep the disk full. */
+  async removePart({ digest, wantedBy }: Part): Promise<void> {
+    await unlinkIfThere(this.#part(digest, wantedBy));
   }
 
   async sweep(named: ReadonlySet<string>): Promise<void> {
@@ -83,10 +98,12 @@ export class ArtifactDirectory {
       throw error;
     });
     for (const name of names) {
-      if (!FILE.test(name) || named.has(`sha256:${name.slice(0, 64)}`)) continue;
+      if (!FILE.test(name)) continue;
       const path = join(this.#path, name);
       const changed = await stat(path).catch(() => undefined);
-      if (changed && Date.now() - changed.mtimeMs > YOUNG) await unlinkIfThere(path);
+      const isNamed = named.has(`sha256:${name.slice(0, 64)}`);
+      const keptFor = !isNamed ? YOUNG : name.endsWith(".part") ? ABANDONED : Number.POSITIVE_INFINITY;
+      if (changed && Date.now() - changed.mtimeMs > keptFor) await unlinkIfThere(path);
     }
   }
 
@@ -123,6 +140,8 @@ async function* readChunks(
   }
 }
 
+const megabytes = (bytes: number): string => `${(bytes / 1_000_000).toFixed(0)} MB`;
+
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 const isMissing = (error: unknown): boolean => codeOf(error) === "ENOENT";
 
@@ -136,6 +155,12 @@ async function unlinkIfThere(path: string): Promise<void> {
 export function trouble(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (typeof code !== "string" || error instanceof StepFailure) return error;
-  const why = code === "ENOSPC" || code === "EDQUOT" ? "is full" : `cannot be written to (${code})`;
-  return new StepFailure("server_trouble", `the firmware directory ${path} ${why}`, { cause: error });
+  if (code === "ENOSPC" || code === "EDQUOT")
+    return new StepFailure("no_room", `the firmware directory ${path} is full`, {
+      facts: { name: path },
+      cause: error,
+    });
+  return new StepFailure("server_trouble", `the firmware directory ${path} cannot be written to (${code})`, {
+    cause: error,
+  });
 }

@@ -4,16 +4,18 @@ import type { ArtifactOrder, Artifacts } from "../../capabilities/rack/artifacts
 import type { StreamCall } from "../../capabilities/stream.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { createDownload, type Download, type Downloading, type DownloadOptions } from "../transport/download.ts";
-import { ArtifactDirectory, trouble } from "./artifact-directory.ts";
+import { ArtifactDirectory, type FreeBytes, trouble } from "./artifact-directory.ts";
 
 export interface ArtifactOptions extends DownloadOptions {
   readonly directory: string;
   readonly largest: number;
+  /** Absent: as the disk says. */
+  readonly freeBytes?: FreeBytes;
 }
 
 /** Firmware files in a directory, downloaded over HTTP. */
-export function createArtifacts({ directory: path, largest, ...options }: ArtifactOptions): Artifacts {
-  const directory = new ArtifactDirectory(path);
+export function createArtifacts({ directory: path, largest, freeBytes, ...options }: ArtifactOptions): Artifacts {
+  const directory = new ArtifactDirectory(path, freeBytes);
   const download = createDownload(options);
   return {
     find: (digest) => directory.find(digest),
@@ -34,13 +36,17 @@ export function createArtifacts({ directory: path, largest, ...options }: Artifa
         await directory.promote(order);
         return bytes;
       } catch (error) {
-        throw trouble(path, error);
+        const failure = trouble(path, error);
+        if (failure instanceof StepFailure && failure.code === "no_room") await directory.removePart(order);
+        throw failure;
       } finally {
         await file.close();
       }
     },
   };
 }
+
+const ROOM_EVERY = 1_024 * 1_024;
 
 interface Completing {
   readonly file: FileHandle;
@@ -85,7 +91,13 @@ async function append(work: Completing, answer: Downloading, hash: Hash): Promis
     const expected = answer.total ?? order.bytes ?? 0;
     checkSize(expected, order, largest);
     await directory.checkRoom(Math.max(0, expected - at));
+    let checkedAt = at;
     for await (const chunk of answer.chunks) {
+      // Others write there too, and not every server says how much is to come.
+      if (at - checkedAt >= ROOM_EVERY) {
+        await directory.checkRoom(Math.max(chunk.length, expected - at));
+        checkedAt = at;
+      }
       checkSize(at + chunk.length, order, largest);
       // The lease is checked just before: the replica that takes over goes on with this file.
       await stream.sendChunk(() => writeAll(file, chunk, at));

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { rootCertificates } from "node:tls";
 import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failure.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
@@ -34,7 +35,7 @@ export interface DownloadRequest {
 export interface DownloadOptions {
   /** Where files may be downloaded from. */
   readonly mayReach: MayReach;
-  /** PEM. Without any, those that the runtime trusts. */
+  /** PEM: trusted beside those that the runtime trusts. */
   readonly caCertificates?: readonly string[];
   /** Whom messages name. Absent: a server of firmware files. */
   readonly called?: Called;
@@ -55,7 +56,10 @@ const LONGEST_PAUSE_MS = 15 * 60_000;
 export function createDownload(options: DownloadOptions): Download {
   const { mayReach, caCertificates, called = ARTIFACT_SERVER } = options;
   const agents = {
-    https: new HttpsAgent({ keepAlive: false, ...(caCertificates && { ca: [...caCertificates] }) }),
+    https: new HttpsAgent({
+      keepAlive: false,
+      ...(caCertificates && { ca: [...rootCertificates, ...caCertificates] }),
+    }),
     http: new HttpAgent({ keepAlive: false }),
   };
   return async (request) => {

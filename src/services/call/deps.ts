@@ -7,6 +7,7 @@ import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
 import type { Database, Queryable } from "../../store/postgres/database.ts";
 import type { ClusterGate } from "../catalog/cluster-gate.ts";
+import type { MissingFiles } from "../rack-firmware/missing-files.ts";
 
 /** What services stand on. */
 export interface ServiceDeps {
@@ -32,6 +33,8 @@ export interface ServiceDeps {
   readonly seededMedia?: SeededMedia;
   /** The firmware files of this server. Absent: it has none. */
   readonly artifacts?: Artifacts;
+  /** Those of them that only other replicas have. Absent: what is not here does not come. */
+  readonly missingFiles?: MissingFiles;
   /** What racks keep to. Absent: the defaults of the settings. */
   readonly rackLimits?: RackLimits;
   /** Absent: the system's. */

@@ -1,6 +1,7 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Artifacts, KeptArtifact } from "../../capabilities/rack/artifacts.ts";
 import { AppError } from "../../kernel/errors.ts";
-import type { Duration } from "../../kernel/time/duration.ts";
+import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { Signer } from "../../store/access/secrets.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import { listArtifactDigests, listAvailableDigests } from "../../store/rack-firmware/rack-firmware.ts";
@@ -45,9 +46,26 @@ export async function readFirmwareFile(
   const isOurs = /^[0-9a-f]{64}$/.test(hex) && /^[0-9a-z]{1,11}$/.test(expires);
   const isValid = isOurs && deps.secrets.isSigned(PURPOSE, signedText(hex, expires), signature);
   const isInTime = isValid && Number.parseInt(expires, 36) * 1_000 > nowOf(deps).getTime();
-  const file = isInTime ? await deps.artifacts?.find(`sha256:${hex}`) : undefined;
+  const file = isInTime ? await findOrFetch(deps, `sha256:${hex}`) : undefined;
   if (!file) throw new AppError("not_found", "There is no such file");
   return file;
+}
+
+/** A BMC does not wait for long, nor does its order find its way to the replica that has the file. */
+const LONGEST_WAIT = seconds(100);
+
+async function findOrFetch(
+  { artifacts, missingFiles }: ServiceDeps,
+  digest: string,
+): Promise<KeptArtifact | undefined> {
+  const prepared = await missingFiles?.prepare(digest);
+  if (prepared !== undefined && prepared !== "here") {
+    const wait = new AbortController();
+    const late = pause(LONGEST_WAIT, undefined, { signal: wait.signal, ref: false }).catch(() => undefined);
+    await Promise.race([prepared.ended, late]);
+    wait.abort();
+  }
+  return artifacts?.find(digest);
 }
 
 /** Available records of which a file is not here: another replica has downloaded it to a directory of its own, or somebody removed it. */

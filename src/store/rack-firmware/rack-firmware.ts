@@ -162,6 +162,20 @@ export async function findArtifactName(db: Queryable, digest: string): Promise<s
   return row?.name;
 }
 
+/** Where the file of a digest comes from, and for which record; undefined where no available record names it. */
+export async function findArtifactSource(
+  db: Queryable,
+  digest: string,
+): Promise<(Pick<FirmwareFile, "url" | "bytes" | "sign"> & { readonly id: string }) | undefined> {
+  const [row] = await db.query<Pick<FirmwareFile, "url" | "bytes" | "sign"> & { id: string }>(
+    `select f.id, c -> 'file' ->> 'url' as url, (c -> 'file' ->> 'bytes')::float8 as bytes, c -> 'file' ->> 'sign' as sign
+       from rack_firmware f, jsonb_array_elements(f.components) c
+      where f.components @> $1::jsonb and c ->> 'digest' = $2 and f.state = 'available' order by f.created_at desc limit 1`,
+    [JSON.stringify([{ digest }]), digest],
+  );
+  return row;
+}
+
 /** Every digest that some record names. */
 export async function listArtifactDigests(db: Queryable): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ digest: string }>(

@@ -7,13 +7,17 @@ import { type Duration, milliseconds, minutes } from "../../kernel/time/duration
 import { createArtifacts } from "../../providers/artifacts/artifacts.ts";
 import type { ArtifactSource } from "../../runs/steps/rack/on-device.ts";
 import { fileAddress } from "../../services/rack-firmware/files.ts";
-import type { Signer } from "../../store/access/secrets.ts";
+import { createMissingFiles, type MissingFiles } from "../../services/rack-firmware/missing-files.ts";
+import type { SecretStore, Signer } from "../../store/access/secrets.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import { findArtifactName } from "../../store/rack-firmware/rack-firmware.ts";
+import { readCaCertificates } from "../ca-certificates.ts";
 
 /** The firmware files of this server, and the same as device runs have them. */
 export interface FirmwareFiles {
   readonly artifacts: Artifacts;
+  /** Files that other replicas have, and this one has not. */
+  readonly missingFiles: MissingFiles;
   readonly artifactSource: ArtifactSource;
 }
 
@@ -22,22 +26,26 @@ export function wireFirmwareFiles({ firmware, install, rack, dataDir }: Config, 
     directory: firmware.directory ?? join(dataDir, "firmware"),
     mayReach: createAddressFilter(firmware.allowedNetworks),
     largest: firmware.maxArtifactBytes,
+    ...(firmware.caFile !== null && { caCertificates: readCaCertificates(firmware.caFile, "firmware.ca_file") }),
   });
+  const missingFiles = createMissingFiles({ ...world, artifacts });
   const server = firmware.publicUrl ?? install.publicUrl;
   return {
     artifacts,
-    artifactSource: createArtifactSource({ ...world, artifacts, server, validFor: rack.flashDeadline }),
+    missingFiles,
+    artifactSource: createArtifactSource({ ...world, artifacts, missingFiles, server, validFor: rack.flashDeadline }),
   };
 }
 
 interface World {
   readonly db: Database;
-  readonly signer: Signer;
+  readonly secrets: Signer & Pick<SecretStore, "get">;
   readonly clock: Clock;
 }
 
 interface ArtifactSourceWiring extends World {
   readonly artifacts: Artifacts;
+  readonly missingFiles: MissingFiles;
   /** Where BMCs reach this server; null: nobody has said. */
   readonly server: string | null;
   /** For how long an address holds: for as long as the flash that it is for may take. */
@@ -49,12 +57,16 @@ const MARGIN: Duration = minutes(5);
 
 /** The files as device runs send them, or have devices fetch them. */
 const createArtifactSource = (wiring: ArtifactSourceWiring): ArtifactSource => {
-  const { db, signer, artifacts, clock, server, validFor } = wiring;
+  const { db, secrets, artifacts, missingFiles, clock, server, validFor } = wiring;
   const nameOf = async (digest: string) => (await findArtifactName(db, digest)) ?? "firmware.bin";
   return {
     async find(digest) {
       const file = await artifacts.find(digest);
       return file && { name: await nameOf(digest), bytes: file.bytes, chunks: () => file.chunks() };
+    },
+    async whyMissing(digest) {
+      const prepared = await missingFiles.prepare(digest);
+      return prepared === "here" ? undefined : prepared.message;
     },
     async uriFor(digest) {
       if (server === null)
@@ -63,7 +75,7 @@ const createArtifactSource = (wiring: ArtifactSourceWiring): ArtifactSource => {
           "this server does not know where BMCs reach it, so that they cannot fetch firmware: set firmware.public_url and restart the server",
           { facts: { what: "setting", name: "firmware.public_url" } },
         );
-      return fileAddress(signer, {
+      return fileAddress(secrets, {
         server,
         digest,
         name: await nameOf(digest),

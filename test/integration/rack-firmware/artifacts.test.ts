@@ -273,6 +273,38 @@ test("a directory that cannot be written to is the server's own trouble", async 
   expect(await failureOf(fetchIt())).toMatchObject({ code: "server_trouble", disposition: "retry" });
 });
 
+test.each([
+  ["before anything is downloaded", [0]],
+  ["in the middle of a download", [1e9, 0]],
+])("a disk without room, %s, is refused with its numbers, and no part of the file stays", async (_, free) => {
+  const large = randomBytes(3_000_000);
+  plain.files.set("/large.fwpkg", large);
+  const files = join(directory, "files");
+  const left = [...free];
+  const small = createArtifacts({
+    ...{ directory: files, mayReach: () => true, largest: 10_000_000 },
+    freeBytes: async () => left.shift() ?? 0,
+  });
+  const wanted = order({ digest: digestOf(large), url: `${plain.url}/large.fwpkg` });
+  expect(await failureOf(small.fetch(wanted, streamCall()))).toMatchObject({
+    ...{ code: "no_room", disposition: "retry", facts: { name: files } },
+    message: expect.stringMatching(/^the firmware directory \S+ has 0 MB free, \d MB more are to come/),
+  });
+  expect(readdirSync(files)).toEqual([]);
+  await createArtifacts({ directory: files, mayReach: () => true, largest: 10_000_000 }).fetch(wanted, streamCall());
+});
+
+test("a part that nothing was written to for days goes, also of a file that a record names", async () => {
+  plain.files.set("/a.fwpkg", file);
+  await cutOff();
+  const [part = ""] = readdirSync(join(directory, "files"));
+  await artifacts.sweep(new Set([digestOf(file)]));
+  expect(readdirSync(join(directory, "files"))).toEqual([part]);
+  utimesSync(join(directory, "files", part), new Date(0), new Date(0));
+  await artifacts.sweep(new Set([digestOf(file)]));
+  expect(readdirSync(join(directory, "files"))).toEqual([]);
+});
+
 test("sweeping removes what no record names, unless it changed lately", async () => {
   plain.files.set("/a.fwpkg", file);
   await fetchIt();

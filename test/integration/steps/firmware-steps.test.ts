@@ -76,6 +76,19 @@ async function begun(traits: FrontTraits = {}, differing: Partial<UpdateFirmware
 }
 
 describe("update_firmware", () => {
+  test("an image that is not on this server leaves the step to a replica that has it, and nothing is announced", async () => {
+    front = await UpdateFront.start();
+    const why = "the file is not on this server; it is downloaded again";
+    const visit = await new Visit({ ...device, missing: why }, "update_firmware", UPDATE).before();
+    const facts = { name: UPDATE.digest };
+    expect(await visit.probe()).toEqual({ state: "unknown", message: why, cause: { code: "artifact_missing", facts } });
+    expect(
+      await visitOf("update_firmware", UPDATE)
+        .before()
+        .then((other) => other.probe()),
+    ).toMatchObject({ state: "not_done" });
+  });
+
   test("shows the percent, and is done when the device shows the version", async () => {
     const visit = await begun();
     front.progress(40, "writing");

@@ -20,6 +20,8 @@ export interface VisitedDevice {
   readonly image: Buffer;
   /** Where the device fetches the image. */
   uri(): string;
+  /** Why the image is not on this server; absent: it is. */
+  readonly missing?: string;
   /** Absent: a new certificate is accepted after a flash. */
   readonly acceptsNoCertificate?: boolean;
 }
@@ -70,6 +72,7 @@ export class Visit {
           },
         }),
         uriFor: async () => uri(),
+        whyMissing: async () => this.#device.missing,
       },
       evidence: this.evidence,
       receipt: this.receipt,

@@ -180,7 +180,7 @@ async function probeCycle({ can, call, receipt }: Acting, target: BmcTarget): Pr
 }
 
 async function judgeMissing(context: Acting, target: BmcTarget, missing: readonly Missing[]): Promise<ProbeReport> {
-  const { evidence, receipt, payload, clock } = context;
+  const { evidence, receipt, payload, clock, actingAt = null } = context;
   const [first] = missing;
   const name = first?.wanted.component ?? "";
   const facts = {
@@ -197,7 +197,9 @@ async function judgeMissing(context: Acting, target: BmcTarget, missing: readonl
   // The order's answer was lost, and the device has surely not restarted: it did not hear of it.
   if (receipt === null && canTell && !hasRestarted) return { state: "not_done", message };
   if (canTell && !hasRestarted) return { state: "in_progress", message: `${message}; it has not restarted yet` };
-  const restartedAt = receipt?.restarted_at ?? clock.now().toISOString();
+  // An order whose answer was lost left when it was announced, if it left at all.
+  const orderedAt = !canTell && receipt === null && actingAt !== null ? actingAt : clock.now();
+  const restartedAt = receipt?.restarted_at ?? orderedAt.toISOString();
   if (clock.now().getTime() - Date.parse(restartedAt) > payload.settle_seconds * 1_000) {
     // The process died around its order, and the device does not tell whether it restarted: by now it would have, and show the version.
     if (!canTell && receipt?.accepted !== true)

@@ -8,6 +8,8 @@ import type { RunTarget } from "../../targets/run-target.ts";
 export interface ArtifactSource {
   /** Undefined where this server does not have it whole. */
   find(digest: string): Promise<Artifact | undefined>;
+  /** Why it is not here yet; undefined once it is. A file that is not here is downloaded again. Absent: what is not found does not come. */
+  whyMissing?(digest: string): Promise<string | undefined>;
   /** Where the device fetches it. Nobody can guess the address, and it expires. */
   uriFor(digest: string, device: RunTarget): Promise<string>;
 }

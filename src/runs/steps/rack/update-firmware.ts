@@ -107,6 +107,10 @@ async function probeBefore(context: Omit<Acting, "receipt">): Promise<ProbeRepor
   const parts = await patiently(call, () => can.firmware.readInstalled(target, call, evidence.parts));
   if (isAt(parts, payload.version))
     return { state: "done", message: `the device has ${describe(context)} already`, verdict: "unchanged" };
+  const missing = await context.artifacts.whyMissing?.(payload.digest);
+  // Nothing is announced: the next pass may be that of a replica that has the file, and the step's time ends the wait.
+  if (missing !== undefined)
+    return { state: "unknown", message: missing, cause: { code: "artifact_missing", facts: { name: payload.digest } } };
   return { state: "not_done", message: `the device has ${payload.component} ${describeVersions(parts)}` };
 }
 

@@ -1,48 +1,129 @@
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { HandlerOf } from "../../../src/engine/pass.ts";
 import type { Thing } from "../../../src/kernel/lifecycle.ts";
-import { silentLog } from "../../../src/kernel/log.ts";
+import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
-import { openDatabase } from "../../../src/store/postgres/database.ts";
-import { eventually } from "../eventually.ts";
-import { startRackEngine } from "../racks/rack-engine.ts";
-import { NO_PASS_LASTS, type Place, PlacesPassed } from "./places.ts";
+import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
+import { type FirmwareDirectory, openRunReplica } from "./run-replica.ts";
 
 export interface RackVictimOrder {
   readonly url: string;
+  readonly keyFile: string;
   readonly instance: string;
-  readonly rackId: string;
-  /** Absent: it lives until the rack is ready, and prints the places that it came through. */
-  readonly place?: Place;
+  readonly firmware: FirmwareDirectory;
+  readonly simulator: { readonly controlUrl: string; readonly speed: number; readonly slow: number };
+  /** Where each death is noted, so that at each place one replica dies, and no second one. */
+  readonly deaths: string;
+  /** A file with how many milliseconds have passed that nobody waited for. */
+  readonly later: string;
+  readonly failPoints: readonly string[];
+  /** Absent: at every position. */
+  readonly positions?: string;
 }
 
-function positionOf(thing: Thing): string {
-  if (!("children" in thing)) return `rack ${thing.state.name}`;
+/** A replica that is alive takes these for its own. Others, such as the reading of a switch, are killed elsewhere. */
+const KINDS: ReadonlySet<string> = new Set(["rack", "run", "rack_firmware", "host_reprovision"]);
+const AT_REST: ReadonlySet<string> = new Set(["host_reprovision ready"]);
+
+/** What is on record of the thing when its pass begins; undefined for what nobody dies at. */
+function positionOf(kind: string, thing: Thing): string | undefined {
+  if (!KINDS.has(kind)) return undefined;
+  if (kind !== "run") {
+    const position = `${kind} ${thing.state.name}`;
+    return AT_REST.has(position) ? undefined : position;
+  }
   const run = thing as RunThing;
   const visit = run.facts.steps.at(-1);
-  const who = run.parent === null ? (run.plan.workflow ?? "") : `child of ${run.parent.step}`;
-  if (visit === undefined) return `${who} ${run.state.name}`;
-  const how = visit.actedAt !== null ? "acted" : visit.actingAt !== null ? "announced" : visit.state;
-  return `${who} ${run.state.name} in ${visit.name} ${how}`;
+  const canceled = run.cancelRequestedAt === null ? "" : ", canceled";
+  const who = run.parent === null ? (run.plan.workflow ?? run.plan.planId) : `${run.target.kind} in ${run.parent.step}`;
+  if (visit === undefined) return `${who} ${run.state.name}${canceled}`;
+  return `${who}, ${visit.name} ${howFar(run)}${canceled}`;
 }
 
-/** As a process of its own: takes a rack from its first pass to ready, one thing at a time, up to the place where it dies. */
-async function carryOut({ url, instance, rackId, place }: RackVictimOrder): Promise<void> {
-  const db = openDatabase(url, { log: silentLog, applicationName: instance });
-  const places = new PlacesPassed(place);
-  places.position = "between";
-  const around = places.around(positionOf);
-  const engine = await startRackEngine(db, { instance, around, clock: NO_PASS_LASTS, inFlight: 1 });
-  const isDone = "select 1 from racks where id = $1 and state = 'ready'";
-  await eventually(async () => (await db.query(isDone, [rackId])).length > 0, {
-    what: `${rackId} is ready`,
-    within: 60_000,
-    seen: async () => JSON.stringify(await db.query("select id, state, outcome, facts from runs")),
+function howFar({ facts }: RunThing): string {
+  const visit = facts.steps.at(-1);
+  if (visit === undefined || visit.state !== "RUNNING") return visit?.state ?? "";
+  if (visit.actedAt !== null) return "acted";
+  return visit.actingAt !== null ? "announced" : "begun";
+}
+
+/** For all replicas alike: as much later as the test says. */
+const clockOf = (laterFile: string): Clock => ({
+  ...systemClock,
+  now: () => new Date(Date.now() + Number(readFileSync(laterFile, "utf8"))),
+  // A pass that lasts is written before the run goes on: on a slow computer runs would come by other places than on a fast one.
+  monotonic: () => 0,
+});
+
+/** Of those who come by a place together, one: the file is made by nobody else. */
+function isFirstAt(deaths: string, place: string): boolean {
+  try {
+    closeSync(openSync(join(deaths, encodeURIComponent(place)), "wx"));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** As a process of its own: a replica that works on everything, one thing at a time, up to the first place where nobody has died yet. */
+async function work({
+  simulator,
+  deaths,
+  later,
+  failPoints,
+  positions,
+  ...replicaOptions
+}: RackVictimOrder): Promise<void> {
+  const wanted = new RegExp(positions ?? "");
+  let position: string | undefined;
+  /** A stream goes on between the passes over its thing. */
+  let latest: string | undefined;
+  watchFailPoints((failPoint) => {
+    const at = failPoint.startsWith("stream:") ? latest : position;
+    if (at !== undefined && failPoints.includes(failPoint) && wanted.test(at))
+      if (isFirstAt(deaths, `${at} at ${failPoint}`)) die();
+    if (failPoint === "committer:after") position = undefined;
   });
-  places.print();
-  await engine.stop();
-  await db.close();
+  const setSpeed = async (speed: number) => {
+    const answer = await fetch(new URL("/speed", simulator.controlUrl), {
+      method: "PUT",
+      body: JSON.stringify({ speed }),
+    });
+    if (!answer.ok) throw new Error(`the speed cannot be set: ${await answer.text()}`);
+  };
+  const isToBeSeen = (at: string) =>
+    at.includes(" announced") &&
+    wanted.test(at) &&
+    !readdirSync(deaths).some((each) => decodeURIComponent(each).startsWith(`${at} at `));
+  const around =
+    (kind: string, handlers: HandlerOf): HandlerOf =>
+    (state) => {
+      const handler = handlers(state);
+      return (
+        handler &&
+        (async (thing: Thing, frame) => {
+          position = positionOf(kind, thing);
+          latest = position ?? latest;
+          // A device that is done in the very pass that commanded it would keep its replica from dying in between.
+          if (position !== undefined && kind === "run" && (thing as RunThing).parent !== null)
+            await setSpeed(isToBeSeen(position) ? simulator.slow : simulator.speed);
+          return handler(thing, frame);
+        })
+      );
+    };
+  const replica = openRunReplica({
+    ...replicaOptions,
+    handlerClock: clockOf(later),
+    handlesAll: true,
+    inFlight: 1,
+    around,
+  });
+  await replica.work();
 }
 
 if (process.argv[1] === import.meta.filename) {
   const [order = ""] = process.argv.slice(2);
-  await carryOut(JSON.parse(order) as RackVictimOrder);
+  await work(JSON.parse(order) as RackVictimOrder);
 }

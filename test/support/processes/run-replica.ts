@@ -4,7 +4,10 @@ import { StepFailure } from "../../../src/kernel/errors.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
+import { createArtifacts } from "../../../src/providers/artifacts/artifacts.ts";
+import { createNvueFabric } from "../../../src/providers/nvue/nvue-fabric.ts";
 import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createRedfishSwitchProvider } from "../../../src/providers/redfish/switch/redfish-switch-provider.ts";
 import { seedWriter } from "../../../src/providers/seeds/seed.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { serverSteps } from "../../../src/runs/steps/index.ts";
@@ -16,7 +19,7 @@ import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { openInstallOrders } from "../../../src/services/install/orders.ts";
 import type { RunDeps } from "../../../src/services/run/deps.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { openDatabase } from "../../../src/store/postgres/database.ts";
+import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
 import { wireHandlers } from "../../../src/wiring/handlers.ts";
 import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
 import { type RunParts, wireRunParts } from "../../../src/wiring/run-deps.ts";
@@ -42,6 +45,30 @@ const SITE_FILES: ArtifactSource = {
   },
 };
 
+/** Firmware files that were downloaded to a directory that the replicas share. */
+export interface FirmwareDirectory {
+  readonly path: string;
+  /** Whether devices fetch images from where the record has them; otherwise they are sent the images. */
+  readonly isFetched: boolean;
+}
+
+function wireFirmware(db: Database, { path, isFetched }: FirmwareDirectory) {
+  const artifacts = createArtifacts({ directory: path, mayReach: () => true, largest: 1_000_000_000 });
+  const source: ArtifactSource = {
+    async find(digest) {
+      const file = await artifacts.find(digest);
+      return file && { name: "firmware.bin", bytes: file.bytes, chunks: () => file.chunks() };
+    },
+    async uriFor(digest, device) {
+      if (!isFetched) return SITE_FILES.uriFor(digest, device);
+      const text = `select c -> 'file' ->> 'url' as url from rack_firmware f, jsonb_array_elements(f.components) c where c ->> 'digest' = $1`;
+      const [file] = await db.query<{ url: string }>(text, [digest]);
+      return file?.url ?? "";
+    },
+  };
+  return { artifacts, artifactSource: source };
+}
+
 /** As much of a replica as carries out runs: the real engine, executor and providers, without listeners. It starts in a moment. */
 export interface RunReplica {
   readonly deps: RunDeps;
@@ -65,8 +92,12 @@ export interface RunReplicaOptions {
   readonly inFlight?: number;
   /** Where BMCs fetch seeds; absent: nobody serves them. */
   readonly seedsAt?: string | null | undefined;
-  /** Around the handlers of runs. */
-  readonly around?: (handlers: HandlerOf) => HandlerOf;
+  /** Absent: there is one image, which everybody has. */
+  readonly firmware?: FirmwareDirectory;
+  /** Whether it handles all kinds of things, and not only runs. */
+  readonly handlesAll?: boolean;
+  /** Around the handlers. */
+  readonly around?: (kind: string, handlers: HandlerOf) => HandlerOf;
 }
 
 export function openRunReplica({
@@ -79,7 +110,9 @@ export function openRunReplica({
   workflows = allWorkflows,
   inFlight,
   seedsAt = null,
-  around = (same) => same,
+  firmware,
+  handlesAll = false,
+  around = (_, same) => same,
 }: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
   const secrets = openSecretStore({ keyFile });
@@ -91,23 +124,24 @@ export function openRunReplica({
     mayReach: () => true,
     netInstall: openInstallOrders({ db }),
   });
-  const provider = createRedfishShelfProvider({ gateway });
+  const shelves = createRedfishShelfProvider({ gateway });
+  const switches = createRedfishSwitchProvider({ gateway });
+  const fabric = createNvueFabric({ gateway });
   const runbooks = new Runbooks({ [SITE_SCRIPT.ref]: SITE_SCRIPT.text });
   const parts = { db, secrets, clock, hardware, steps, runbooks, seedsAt };
   const starting: RunParts = { ...wireRunParts(parts), workflows, clusterProbes: null };
   const handlers = wireHandlers({
     db,
     secrets,
-    provider,
+    ...{ provider: shelves, switches, fabric },
     clock: handlerClock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
     seedsAt,
-    artifactSource: SITE_FILES,
+    ...(firmware ? wireFirmware(db, firmware) : { artifactSource: SITE_FILES }),
     runs: { hardware, steps, workflows, runbooks, starting, instance },
   });
-  const ofRuns = handlers.get("run");
-  if (!ofRuns) throw new Error("nobody handles runs");
+  const handled = [...handlers].filter(([kind]) => handlesAll || kind === "run");
   const controller = new Controller({
     db,
     stores: allStores,
@@ -115,7 +149,7 @@ export function openRunReplica({
     clock,
     owner: instance,
     ...(inFlight && { inFlight }),
-    handlers: new Map([["run", around(ofRuns)]]),
+    handlers: new Map(handled.map(([kind, handlerOf]) => [kind, around(kind, handlerOf)])),
   });
   const stop = new AbortController();
   const loops: Promise<void>[] = [];
@@ -128,7 +162,9 @@ export function openRunReplica({
     async stop() {
       stop.abort();
       await Promise.all(loops);
-      await provider.close?.();
+      await shelves.close();
+      await switches.close();
+      fabric.close();
       await hardware.close();
       gateway.close();
       await db.close();

@@ -101,7 +101,7 @@ async function carryOut({
     if (failPoint === "committer:after") position = after;
   });
   const around =
-    (handlers: HandlerOf): HandlerOf =>
+    (_: string, handlers: HandlerOf): HandlerOf =>
     (state) => {
       const handler = handlers(state);
       if (!handler) return undefined;

@@ -175,49 +175,52 @@ const counted = (devices: readonly DeviceTruth[]) =>
     ]),
   );
 
-describe("a rack's maintenance survives kill -9 in each sub-state", { concurrent: true, timeout: 600_000 }, () => {
-  test.for(process.env.CHAOS_LONG === "1" ? LONG : SHORT)("of $title", async (lane, { onTestFinished, expect }) => {
-    const rack = await SimulatedRack.open(bench, {
-      name: lane.title.replaceAll(/\W+/g, "-"),
-      isFetched: lane.isFetched,
-    });
-    onTestFinished(() => rack.close());
-    await live(rack, lane);
-    const devices = await rack.truths();
-    expect(flashesOf(devices)).toEqual([
-      "rack-1-shelf-1 psu 0207 completed",
-      "rack-1-switch-1 bios 0ACTV_00.01.022 completed",
-      "rack-1-switch-2 bios 0ACTV_00.01.022 completed",
-      `${TRAY} bmc 1.10.0 completed`,
-      `${TRAY} bios U46-2.30 completed`,
-      `${TRAY} bmc 1.09.2 completed`,
-      `${TRAY} bmc 1.10.0 completed`,
-    ]);
-    const ofSwitch = { power_on_commands: 1, power_off_commands: 1, power_cycle_commands: 1, power_changes: 4 };
-    expect(counted(devices)).toEqual({
-      "rack-1-shelf-1": {},
-      "rack-1-switch-1": { ...ofSwitch, fabric_starts: 1, configuration_changes: 1, revisions_opened: 1 },
-      "rack-1-switch-2": ofSwitch,
-      [TRAY]: {
-        ...{ power_on_commands: 1, power_off_commands: 1, power_changes: 2, graceful_restart_commands: 1 },
-        ...{ force_restart_commands: 1, resets: 4, boots: 3, manager_restarts: 3 },
-      },
-    });
-    const { db } = rack.database;
-    expect(await db.query("select * from claims")).toEqual([]);
-    expect(
-      await db.query(
-        "select plan ->> 'workflow' as workflow, state from runs where target_kind = 'rack' order by created_at",
-      ),
-    ).toEqual([
-      { workflow: "rack_maintenance", state: "SUCCEEDED" },
-      { workflow: "rack_validation", state: "SUCCEEDED" },
-      { workflow: "rack_maintenance", state: "SUCCEEDED" },
-      { workflow: "rack_validation", state: "SUCCEEDED" },
-      { workflow: "rack_maintenance", state: "CANCELED" },
-    ]);
-    const died = rack.deaths();
-    console.log(lane.title, died.length);
-    expect(CERTAIN.filter((certain) => !died.some((each) => each.startsWith(`${certain} at `)))).toEqual([]);
-  });
+describe("a simulated rack", { concurrent: true, timeout: 600_000 }, () => {
+  test.for(process.env.CHAOS_LONG === "1" ? LONG : SHORT)(
+    "survives kill -9 in each sub-state, of $title: each device is flashed and restarted once",
+    async (lane, { onTestFinished, expect }) => {
+      const rack = await SimulatedRack.open(bench, {
+        name: lane.title.replaceAll(/\W+/g, "-"),
+        isFetched: lane.isFetched,
+      });
+      onTestFinished(() => rack.close());
+      await live(rack, lane);
+      const devices = await rack.truths();
+      expect(flashesOf(devices)).toEqual([
+        "rack-1-shelf-1 psu 0207 completed",
+        "rack-1-switch-1 bios 0ACTV_00.01.022 completed",
+        "rack-1-switch-2 bios 0ACTV_00.01.022 completed",
+        `${TRAY} bmc 1.10.0 completed`,
+        `${TRAY} bios U46-2.30 completed`,
+        `${TRAY} bmc 1.09.2 completed`,
+        `${TRAY} bmc 1.10.0 completed`,
+      ]);
+      const ofSwitch = { power_on_commands: 1, power_off_commands: 1, power_cycle_commands: 1, power_changes: 4 };
+      expect(counted(devices)).toEqual({
+        "rack-1-shelf-1": {},
+        "rack-1-switch-1": { ...ofSwitch, fabric_starts: 1, configuration_changes: 1, revisions_opened: 1 },
+        "rack-1-switch-2": ofSwitch,
+        [TRAY]: {
+          ...{ power_on_commands: 1, power_off_commands: 1, power_changes: 2, graceful_restart_commands: 1 },
+          ...{ force_restart_commands: 1, resets: 4, boots: 3, manager_restarts: 3 },
+        },
+      });
+      const { db } = rack.database;
+      expect(await db.query("select * from claims")).toEqual([]);
+      expect(
+        await db.query(
+          "select plan ->> 'workflow' as workflow, state from runs where target_kind = 'rack' order by created_at",
+        ),
+      ).toEqual([
+        { workflow: "rack_maintenance", state: "SUCCEEDED" },
+        { workflow: "rack_validation", state: "SUCCEEDED" },
+        { workflow: "rack_maintenance", state: "SUCCEEDED" },
+        { workflow: "rack_validation", state: "SUCCEEDED" },
+        { workflow: "rack_maintenance", state: "CANCELED" },
+      ]);
+      const died = rack.deaths();
+      console.log(lane.title, died.length);
+      expect(CERTAIN.filter((certain) => !died.some((each) => each.startsWith(`${certain} at `)))).toEqual([]);
+    },
+  );
 });

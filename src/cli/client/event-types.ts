@@ -20,6 +20,7 @@ export const EVENT_TYPES = [
   "spec_changed",
   "conditions_changed",
   "credentials_changed",
+  "certificate_replaced",
   "health_report_changed",
   "firmware_changed",
   "default_set",

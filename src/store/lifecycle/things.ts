@@ -118,6 +118,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly slaCounts?: string;
   /** Of these things, those that somebody uses, each with the machines in use; absent: nobody uses such things. */
   readonly inUse?: (db: Queryable, ids: readonly string[]) => Promise<ReadonlyMap<string, readonly MachineInUse[]>>;
+  /** Facts whose replacement by another one is an event of its own, and which; their first value is none. */
+  readonly replacedFacts?: { readonly [fact: string]: string };
   /** How the thing takes what others order of it; absent: nothing can be ordered. */
   readonly orders?: OrderDesk;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */

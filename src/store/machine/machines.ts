@@ -214,6 +214,7 @@ export const machineStore: ThingStore<Machine> = {
   lifecycle: machineLifecycle,
   table: "machines",
   requests: {},
+  replacedFacts: { certificateFingerprint: "certificate_replaced" },
   // Runs work on machines; by itself a machine only sees to its node, and to its locator.
   restsIdle: ({ state, facts }) => state.drain !== true && facts.cordoned === null && !facts.locatorLit,
   // Machines are retired, never deleted: no trait for it.

@@ -117,6 +117,7 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
     maintenanceRequest: { column: "power_shelf_maintenance_requested", lastColumn: "last_maintenance_request" },
   },
   ...sharesBmcCredentials,
+  replacedFacts: { certificateFingerprint: "certificate_replaced" },
   device: powerShelfTraits,
   claims({ id, rackId, maintenanceRequest }) {
     const itself = { kind: powerShelfLifecycle.kind, id };

@@ -103,6 +103,10 @@ export const switchStore: ThingStore<Switch> = {
   lifecycle: switchLifecycle,
   table: "switches",
   requests: {},
+  replacedFacts: {
+    certificateFingerprint: "certificate_replaced",
+    nvosCertificateFingerprint: "certificate_replaced",
+  },
   ...sharesBmcCredentials,
   device: switchTraits,
   ...partOfRack,

@@ -59,12 +59,22 @@ const baseOf = (unit: Unit) => ({ ...keyOf(unit), actor: unit.actor, address: un
 const toldIn = (stores: ThingStores, { kind }: Unit, thing: Thing, facts: JsonObject) =>
   tellFacts(storeOf(stores, kind).lifecycle, thing, facts);
 
+/** The event of a fact that was known, and is another one now; undefined where none of that kind is. */
+function replacedBy(stores: ThingStores, { kind }: Unit, thing: Thing, facts: JsonObject): string | undefined {
+  const { replacedFacts = {} } = storeOf(stores, kind);
+  const known = thing.facts as JsonObject;
+  const isReplaced = (fact: string) => known[fact] != null && facts[fact] != null && facts[fact] !== known[fact];
+  return Object.entries(replacedFacts).find(([fact]) => isReplaced(fact))?.[1];
+}
+
 function tellOther(stores: ThingStores, unit: Unit, { thing, facts = {} }: Change): Untold[] {
   const told = toldIn(stores, unit, thing, facts);
   const outcome = outcomeAfter(unit);
   const outcomeChanged = !isSameOutcome(outcome, thing.outcome);
   if (!outcomeChanged && Object.keys(told).length === 0) return [];
-  const type = outcomeChanged ? (outcome?.type ?? "recovered") : "facts_changed";
+  const type = outcomeChanged
+    ? (outcome?.type ?? "recovered")
+    : (replacedBy(stores, unit, thing, facts) ?? "facts_changed");
   return [
     {
       ...baseOf(unit),

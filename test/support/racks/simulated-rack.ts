@@ -26,7 +26,7 @@ const SLOW = 0.01;
 
 /** A command was announced, and perhaps sent; or it is announced by what was just written, and was not sent. */
 const IS_OPEN = /, (update|activate|set_device)\S* announced at/;
-const IS_NOT_SENT = /, update\S* acted at committer:after/;
+const IS_NOT_SENT = /, (update\S* acted at committer:after|activate\S* announced at controller:loaded)/;
 /** Longer than a device gets to show what it may have heard of; and longer than one gets that does not tell when it started. */
 const SETTLES = seconds(46);
 const SURELY_SETTLES = minutes(5) + 1_000;

@@ -12,6 +12,7 @@ import { addExpectedPowerShelfCommands } from "./commands/expected-power-shelf/e
 import { addExpectedRackCommands } from "./commands/expected-rack/expected-rack.ts";
 import { addExpectedSwitchCommands } from "./commands/expected-switch/expected-switch.ts";
 import { addExplainCommand } from "./commands/explain/explain.ts";
+import { addFleetCommands } from "./commands/fleet/fleet.ts";
 import { addGroupCommands } from "./commands/group/group.ts";
 import { addLifecycleCommands } from "./commands/lifecycle/lifecycle.ts";
 import { addMachineCommands } from "./commands/machine/machine.ts";
@@ -105,6 +106,7 @@ export function createProgram(options: ProgramOptions): Command {
   addPlanCommands(program, run);
   addRunCommands(program, run);
   addCatalogCommands(program, run);
+  addFleetCommands(program, run);
   addLifecycleCommands(program, run);
   addExplainCommand(program, run);
   addHistoryCommand(program, run);

@@ -326,11 +326,11 @@ export const SETTINGS = {
   }),
   "sim.seed": setting(kinds.integer(0, 4_294_967_295), { default: 1, doc: "Where the simulator's randomness starts." }),
   "sim.site": setting(
-    kinds.text("`racks=N`, `racks=N,joined=M,profile=P,unknown=K,spare=1` or the path of a site file"),
+    kinds.text("`racks=N`, `racks=N,joined=M,profile=P,unknown=K,spare=1,maas=H` or the path of a site file"),
     {
       default: "racks=2",
-      dev: "racks=2,joined=1,profile=mixed,unknown=1,spare=1",
-      doc: "What is simulated. With `joined=M` the machines of the last M racks are nodes of `default-cluster` already; `profile=P` says what their BMCs are like, `mixed` for several kinds; with `unknown=K` the first rack has K machines more, which nobody knows and which boot from the network; with `spare=1` the last machine of each rack is in no cluster and has an older system firmware.",
+      dev: "racks=2,joined=1,profile=mixed,unknown=1,spare=1,maas=4",
+      doc: "What is simulated. With `joined=M` the machines of the last M racks are nodes of `default-cluster` already; `profile=P` says what their BMCs are like, `mixed` for several kinds; with `unknown=K` the first rack has K machines more, which nobody knows and which boot from the network; with `spare=1` the last machine of each rack is in no cluster and has an older system firmware; with `maas=H` there is a MAAS with H servers.",
     },
   ),
 } as const satisfies Readonly<Record<string, Setting<unknown>>>;

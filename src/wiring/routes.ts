@@ -1,3 +1,4 @@
+import { fleetRoutes } from "../api/rest/fleet/fleet-routes.ts";
 import type { AnyRoute } from "../api/rest/route.ts";
 import { type Router, serveParts } from "../api/transport/service-parts.ts";
 import { type SharedServiceDeps, sharedServices } from "./shared-services.ts";
@@ -16,6 +17,8 @@ export function registerRoutes(
   ]);
 }
 
-/** The routes of `/api/v1` that the things bring. */
-export const restRoutes = (deps: RouteDeps, things: readonly ThingParts[] = allThings): AnyRoute[] =>
-  things.flatMap(({ routes }) => routes?.(deps) ?? []);
+/** The routes of `/api/v1`: those that the things bring, and those that belong to no thing. */
+export const restRoutes = (deps: RouteDeps, things: readonly ThingParts[] = allThings): AnyRoute[] => [
+  ...things.flatMap(({ routes }) => routes?.(deps) ?? []),
+  ...fleetRoutes(deps),
+];

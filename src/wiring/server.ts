@@ -41,6 +41,7 @@ import { wireClusterGate } from "./cluster-gate.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, type EngineHardware, startEngine } from "./engine.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
+import { wireMaasGate } from "./maas-gate.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
 import { loadRunbooks } from "./runbook-files.ts";
@@ -116,6 +117,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ...(options.hardware && { hardware: options.hardware }),
     });
     stops.add("the engine", () => engine.stop());
+    const maas = wireMaasGate({ config, db, secrets, log, metrics, clock });
+    stops.add("the calls to MAAS", async () => maas.close());
     const { providers } = engine.hardware;
     const { clusterAccess } = engine.hardware;
     const deps: ServiceDeps = {
@@ -127,6 +130,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       providers,
       canErase: bootRulesOf(config).eraser !== null,
       ...(clusterAccess && { clusterGate: wireClusterGate(clusterAccess) }),
+      maas,
       seedWriter,
       seededMedia,
       artifacts,

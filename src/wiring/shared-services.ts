@@ -1,6 +1,7 @@
 import { CloudInitService } from "../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../contract/millwright/v1/cluster_pb.js";
 import { ExplainService } from "../../contract/millwright/v1/explain_pb.js";
+import { FleetService } from "../../contract/millwright/v1/fleet_pb.js";
 import { HealthReportService } from "../../contract/millwright/v1/health_report_pb.js";
 import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
 import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
@@ -11,6 +12,7 @@ import type { MethodRoles } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
 import { cloudInit, clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
+import { fleet } from "../api/millwright/fleet/fleet.ts";
 import { healthReports } from "../api/millwright/health-reports.ts";
 import { history } from "../api/millwright/history.ts";
 import { lifecycles } from "../api/millwright/lifecycles.ts";
@@ -36,6 +38,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(ClusterService, clusters(services)),
     partOf(ImageService, images(services)),
     partOf(CloudInitService, cloudInit(services)),
+    partOf(FleetService, fleet(services)),
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
     partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
@@ -70,6 +73,28 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.CloudInitService/GetCloudInit":        ["operator"],
   "millwright.v1.CloudInitService/ListCloudInit":       ["viewer"],
   "millwright.v1.CloudInitService/DeleteCloudInit":     ["admin"],
+  "millwright.v1.FleetService/AddSite":                 ["admin"],
+  "millwright.v1.FleetService/UpdateSite":              ["admin"],
+  "millwright.v1.FleetService/GetSite":                 ["viewer"],
+  "millwright.v1.FleetService/ListSites":               ["viewer"],
+  "millwright.v1.FleetService/RemoveSite":              ["admin"],
+  // These call MAAS.
+  "millwright.v1.FleetService/PreflightSite":           ["operator"],
+  "millwright.v1.FleetService/ListCandidates":          ["operator"],
+  "millwright.v1.FleetService/SetProfile":              ["admin"],
+  "millwright.v1.FleetService/ListProfiles":            ["viewer"],
+  "millwright.v1.FleetService/RemoveProfile":           ["admin"],
+  "GET /api/v1/fleet/sites":                            ["viewer"],
+  "POST /api/v1/fleet/sites":                           ["admin"],
+  "GET /api/v1/fleet/sites/{site}":                     ["viewer"],
+  "PATCH /api/v1/fleet/sites/{site}":                   ["admin"],
+  "DELETE /api/v1/fleet/sites/{site}":                  ["admin"],
+  "GET /api/v1/fleet/sites/{site}/preflight":           ["operator"],
+  "GET /api/v1/fleet/sites/{site}/candidates":          ["operator"],
+  "GET /api/v1/fleet/sites/{site}/profiles":            ["viewer"],
+  "GET /api/v1/fleet/sites/{site}/profiles/{profile}":  ["viewer"],
+  "PUT /api/v1/fleet/sites/{site}/profiles/{profile}":  ["admin"],
+  "DELETE /api/v1/fleet/sites/{site}/profiles/{profile}": ["admin"],
   "millwright.v1.TokenService/CreateToken":             ["admin"],
   "millwright.v1.TokenService/ListTokens":              ["admin"],
   "millwright.v1.TokenService/RevokeToken":             ["admin"],

@@ -85,7 +85,7 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--sim-speed","takes":"value","words":[],"default":"1","dev":"20","doc":"How much faster than life simulated hardware is."},
     {"flag":"--sim-rack-manager","takes":"value","words":["d","h"],"default":"","dev":"","doc":"For `millwright dev`: the simulated site has a rack manager that speaks this numbering, and racks are maintained through it. Unset: it has none."},
     {"flag":"--sim-seed","takes":"value","words":[],"default":"1","dev":"","doc":"Where the simulator's randomness starts."},
-    {"flag":"--sim-site","takes":"value","words":[],"default":"racks=2","dev":"racks=2,joined=1,profile=mixed,unknown=1,spare=1","doc":"What is simulated. With `joined=M` the machines of the last M racks are nodes of `default-cluster` already; `profile=P` says what their BMCs are like, `mixed` for several kinds; with `unknown=K` the first rack has K machines more, which nobody knows and which boot from the network; with `spare=1` the last machine of each rack is in no cluster and has an older system firmware."},
+    {"flag":"--sim-site","takes":"value","words":[],"default":"racks=2","dev":"racks=2,joined=1,profile=mixed,unknown=1,spare=1,maas=4","doc":"What is simulated. With `joined=M` the machines of the last M racks are nodes of `default-cluster` already; `profile=P` says what their BMCs are like, `mixed` for several kinds; with `unknown=K` the first rack has K machines more, which nobody knows and which boot from the network; with `spare=1` the last machine of each rack is in no cluster and has an older system firmware; with `maas=H` there is a MAAS with H servers."},
   ],
   kinds: [
     {"kind":"power_shelf","short":"ps","idLength":59},

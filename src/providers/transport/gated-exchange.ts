@@ -21,6 +21,8 @@ export interface GatedRequest {
   /** Whether it carries the password, or what is worth as much. */
   readonly signsIn: boolean;
   readonly body?: unknown;
+  /** A form in the place of a body, encoded as in an address. */
+  readonly form?: string;
   /** In the place of a body; its stream is the frame then, and bounds how long it may last. */
   readonly upload?: Upload;
 }
@@ -50,7 +52,7 @@ export function createGatedExchange(options: GatedExchangeOptions): GatedExchang
     const passing = passingOf(request);
     const send = async ({ signal, span }: Pick<Attempt, "signal" | "span">): Promise<Fetched> => {
       const { upload } = request;
-      const body = request.body === undefined ? {} : { body: JSON.stringify(request.body) };
+      const body = request.form === undefined ? jsonOf(request.body) : { body: request.form, contentType: FORM };
       const answer = await http.send({ target, method, path, headers, signal, ...body, ...(upload && { upload }) });
       span.setAttribute("http.response.status_code", answer.status);
       const { certificateFingerprint } = answer;
@@ -67,6 +69,9 @@ export function createGatedExchange(options: GatedExchangeOptions): GatedExchang
 
   return (request) => despiteStaleConnections(request, () => once(request));
 }
+
+const FORM = "application/x-www-form-urlencoded";
+const jsonOf = (body: unknown) => (body === undefined ? {} : { body: JSON.stringify(body) });
 
 export interface GatedStreamOptions extends Omit<GatedExchangeOptions, "resourceOf"> {
   readonly failureOf: AnswerReader["failureOf"];

@@ -18,6 +18,8 @@ export interface Outgoing {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Of the body; JSON unless it is something else. */
+  readonly contentType?: string;
   /** In the place of a body. */
   readonly upload?: Upload;
   readonly signal: AbortSignal;
@@ -84,7 +86,7 @@ export function createHttpExchange(options: {
     http: { reading: new HttpAgent(kept), changing: new HttpAgent({ keepAlive: false }) },
   };
   const optionsOf = (
-    { target, method, path, headers, body, upload }: Outgoing,
+    { target, method, path, headers, body, contentType = "application/json", upload }: Outgoing,
     connection: "reading" | "changing",
   ): RequestOptions & { readonly trust: TlsTrust; readonly noun: string | undefined } => {
     checkAddress(target.address, mayReach, target.noun === undefined ? undefined : { at: "bmc", name: target.noun });
@@ -100,7 +102,7 @@ export function createHttpExchange(options: {
       headers: {
         accept: "application/json",
         ...headers,
-        ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+        ...(body !== undefined && { "content-type": contentType, "content-length": Buffer.byteLength(body) }),
         ...(upload && { "content-type": upload.contentType, "content-length": upload.bytes }),
       },
     };

@@ -13,6 +13,8 @@ export const CATALOG_KINDS = [
   "device_group",
   "install_workflow",
   "rack_profile",
+  "fleet_site",
+  "fleet_profile",
 ] as const;
 export type CatalogKind = (typeof CATALOG_KINDS)[number];
 

@@ -10,7 +10,7 @@ import { audit } from "./audit.ts";
 
 /** What plans and machines refer to by name: it is made, listed, and forgotten once nothing refers to it. */
 export interface Catalog<Row> {
-  readonly kind: "cluster" | "image" | "cloud_init";
+  readonly kind: "cluster" | "image" | "cloud_init" | "fleet_site";
   /** The noun of its commands, where it is not the kind. */
   readonly noun?: string;
   /** With its article: an image. */

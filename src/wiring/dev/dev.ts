@@ -7,6 +7,7 @@ import { createToken, verifyToken } from "../../services/system/tokens.ts";
 import { refuseIfOwned } from "../../store/embedded/owner-lock.ts";
 import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { StopSequence } from "../stop-sequence.ts";
+import { recordSimulatedMaas } from "./dev-fleet.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
 import {
@@ -66,6 +67,7 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
     const switches = await expectSimulatedSwitches(server.deps, caller, simulator.controlUrl);
     const machines = await recordSimulatedMachines(server.deps, caller, simulator.controlUrl);
     await expectSimulatedRacks(server.deps, caller, simulator.controlUrl);
+    await recordSimulatedMaas(server.deps, caller, simulator.controlUrl);
     // Last: a machine that nobody knows boots at once.
     await offerNetworkBoot(server.deps, caller, { ...options, ...server, controlUrl: simulator.controlUrl });
     return {

@@ -102,6 +102,8 @@ export interface InstallsOptions {
   /** Served below `/files/`. */
   readonly filesDirectory?: string;
   readonly canErase?: boolean;
+  /** Absent: no MAAS is called. */
+  readonly maas?: ServiceDeps["maas"];
 }
 
 export async function startInstalls(options: InstallsOptions = {}): Promise<InstallsUnderTest> {
@@ -111,7 +113,8 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
   const { db } = database;
   const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
   const canErase = options.canErase ?? true;
-  const deps: ServiceDeps = { db, stores: allStores, secrets, seedWriter, maxFindByIds: 100, canErase };
+  const maas = options.maas && { maas: options.maas };
+  const deps: ServiceDeps = { db, stores: allStores, secrets, seedWriter, maxFindByIds: 100, canErase, ...maas };
   const installTimeout = options.installTimeout ?? hours(1);
   const boot = { autoRegister: true, defaultGroupId: null, eraser: null };
   const routeDeps: InstallRouteDeps = {

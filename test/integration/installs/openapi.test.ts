@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { nameOfRoute } from "../../../src/api/rest/route.ts";
+import { createMaas } from "../../../src/providers/maas/maas-provider.ts";
+import { parseApiKey } from "../../../src/providers/maas/sign-in.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { access } from "../../../src/wiring/things/all-things.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, startInstalls } from "./installs-under-test.ts";
@@ -10,7 +13,8 @@ import { openReferencePage } from "./reference-page.ts";
 let api: InstallsUnderTest;
 let document: OpenApiDocument;
 beforeAll(async () => {
-  api = await startInstalls();
+  // The examples call no MAAS.
+  api = await startInstalls({ maas: { ...createMaas({ gateway: createBmcGateway() }), checkKey: parseApiKey } });
   document = (await api.call<OpenApiDocument>("GET", "/api/v1/openapi.json", undefined, { as: null })).body;
 });
 afterAll(() => api.close());
@@ -81,6 +85,9 @@ describe("the OpenAPI document", () => {
       ["postNodesIdTags"],
       ["patchGroupsId"],
       ["putWorkflowsId"],
+      ["postFleetSites"],
+      ["patchFleetSitesSite"],
+      ["putFleetSitesSiteProfilesProfile"],
     ];
     const withExamples = operations().filter(({ operation }) => exampleOf(operation) !== undefined);
     expect(order.map(([id]) => id).sort()).toEqual(withExamples.map(({ operation }) => operation.operationId).sort());
@@ -88,7 +95,10 @@ describe("the OpenAPI document", () => {
       const found = withExamples.find(({ operation }) => operation.operationId === operationId);
       if (!found) throw new Error(operationId);
       if (before !== undefined) await api.place(ids.nodes ?? "", before);
-      const path = found.path.replace("{id}", ids[found.path.split("/")[3] ?? ""] ?? "");
+      const path = found.path
+        .replace("{id}", ids[found.path.split("/")[3] ?? ""] ?? "")
+        .replace("{site}", "lab")
+        .replace("{profile}", "h100");
       const answer = await api.call<{ data: { id?: string } }>(found.method, path, exampleOf(found.operation));
       expect(answer.status, `${operationId}: ${answer.text}`).toBeLessThan(300);
       if (operationId === "postGroups") ids.groups = answer.body.data.id ?? "";

@@ -10,6 +10,9 @@ import { createCluster, updateCluster } from "../../../src/services/catalog/clus
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { deleteProfile, putProfile } from "../../../src/services/catalog/rack-profiles.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
+import { deleteProfile as removeFleetProfile, setProfile } from "../../../src/services/fleet/profiles.ts";
+import type { MaasGate } from "../../../src/services/fleet/site-target.ts";
+import { addSite, changeSite, deleteSite } from "../../../src/services/fleet/sites.ts";
 import { bootNode } from "../../../src/services/install/boot/boot.ts";
 import { createGroup, deleteGroup } from "../../../src/services/install/device-groups.ts";
 import { changeInstallState, patchInstall, registerInstall } from "../../../src/services/install/installs.ts";
@@ -104,6 +107,17 @@ const workflow = {
   nextState: "installed",
 } as const;
 const part = { count: 1, name: null, vendor: null, slotIds: [], watts: null };
+/** Nothing of it is called: sites are recorded untried. */
+const anyMaas = { checkKey: () => {} } as unknown as MaasGate;
+const fleetSite = {
+  name: "lab",
+  url: "https://192.0.2.1:5443/MAAS",
+  apiKey: "a:b:c",
+  description: "",
+  retainInMaas: false,
+  allowHttp: false,
+  skipProbe: true,
+};
 const rackProfile = {
   name: "small",
   hardwareType: null,
@@ -225,6 +239,12 @@ export const WRITES = {
   "delete the workflow": (deps) => deleteWorkflow(deps, caller, workflow.id),
   "put a rack profile": (deps) => putProfile(deps, caller, rackProfile),
   "delete the rack profile": (deps) => deleteProfile(deps, caller, rackProfile.name),
+  "add a fleet site": (deps) => addSite({ ...deps, maas: anyMaas }, caller, fleetSite),
+  "change the fleet site": (deps) =>
+    changeSite({ ...deps, maas: anyMaas }, caller, { ...fleetSite, apiKey: "d:e:f", description: "another" }),
+  "remove the fleet site": (deps) => deleteSite(deps, caller, fleetSite.name),
+  "set a fleet profile": (deps) => setProfile(deps, caller, { site: fleetSite.name, name: "h100", policy: {} }),
+  "remove the fleet profile": (deps) => removeFleetProfile(deps, caller, fleetSite.name, "h100"),
   "create a group": (deps) => createGroup(deps, caller, group),
   "delete the group": async (deps) => {
     for (const { id } of await deps.db.query<{ id: string }>("select id from device_groups"))

@@ -1,0 +1,70 @@
+import type { SecretStore } from "../access/secrets.ts";
+import { type CatalogTable, defineCatalogTable } from "../catalog/catalog-table.ts";
+import type { Queryable, Transaction } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
+
+export interface FleetSite {
+  readonly name: string;
+  readonly url: string;
+  readonly description: string;
+  readonly isEnabled: boolean;
+  readonly retainInMaas: boolean;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+const keyName = (site: string): string => `fleet-site/${site}`;
+
+export const fleetSites: CatalogTable<FleetSite> = defineCatalogTable<FleetSite>("fleet_sites", {
+  name: "name",
+  url: "url",
+  description: "description",
+  isEnabled: "is_enabled",
+  retainInMaas: "retain_in_maas",
+  createdAt: "created_at",
+  updatedAt: "updated_at",
+});
+
+export type SiteSettings = Pick<FleetSite, "name" | "url" | "description" | "isEnabled" | "retainInMaas">;
+
+/** The caller holds the site's lock. Returns whether the row is new; the key is kept only then. */
+export async function insertSite(
+  tx: Transaction,
+  secrets: SecretStore,
+  site: SiteSettings & { readonly apiKey: string; readonly createdBy: string },
+): Promise<boolean> {
+  const inserted = await tx.execute(
+    `insert into fleet_sites (name, url, description, is_enabled, retain_in_maas, created_by)
+     values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+    [site.name, site.url, site.description, site.isEnabled, site.retainInMaas, site.createdBy],
+  );
+  if (inserted === 0) return false;
+  await secrets.put(tx, keyName(site.name), site.apiKey);
+  failPoint("fleet-sites:written");
+  return true;
+}
+
+/** The caller holds the site's lock. Without a key the one on record stays. */
+export async function updateSite(
+  tx: Transaction,
+  secrets: SecretStore,
+  site: SiteSettings & { readonly apiKey: string | undefined },
+): Promise<void> {
+  await tx.execute(
+    `update fleet_sites set url = $2, description = $3, is_enabled = $4, retain_in_maas = $5, updated_at = now() where name = $1`,
+    [site.name, site.url, site.description, site.isEnabled, site.retainInMaas],
+  );
+  if (site.apiKey !== undefined) await secrets.put(tx, keyName(site.name), site.apiKey);
+  failPoint("fleet-sites:changed");
+}
+
+/** The caller holds it alone, and knows that nothing needs it. */
+export async function removeSite(tx: Transaction, secrets: SecretStore, name: string): Promise<void> {
+  await tx.execute(`delete from fleet_sites where name = $1`, [name]);
+  await secrets.remove(tx, keyName(name));
+  failPoint("fleet-sites:removed");
+}
+
+/** For the code that calls MAAS; no answer to a caller carries it. */
+export const getApiKey = (db: Queryable, secrets: SecretStore, site: string): Promise<string | undefined> =>
+  secrets.get(db, keyName(site));

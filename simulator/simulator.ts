@@ -231,7 +231,8 @@ function racksOf({ byAddress, switches, faults }: World): ManagedRacks {
     deviceAt: ({ mac, address }) => byMac.get(mac) ?? byAddress.get(address)?.device,
     switchAt: ({ mac }) => trays.get(mac),
     activate: (device) => device.activate(),
-    neverEnds: (device) => faults.strike("job_never_ends", { device }) !== undefined,
+    stoppedBy: (device) => faults.strike("job_never_ends", { device })?.id,
+    isFaultPresent: (id) => faults.get(id) !== undefined,
   };
 }
 

@@ -111,7 +111,8 @@ describe.each(["d", "h"] as const)("the rack manager with the numbering %s", (ap
 test("jobs can be made to never end, and the rack manager to be silent or out of order", async () => {
   await using manager = await opened("d");
   const { site, call, words } = manager;
-  await site.control("POST", "/faults", { device: "m-rack1-03", fault: { type: "job_never_ends" } });
+  const rule = { device: "m-rack1-03", fault: { type: "job_never_ends" } };
+  const { body: stopped } = await site.control<{ id: string }>("POST", "/faults", rule);
   const type = words.type.compute;
   const taken = await call("updateFirmware", {
     nodes: { nodes: [await nodeOf(site, "m-rack1-03", type)] },
@@ -123,4 +124,10 @@ test("jobs can be made to never end, and the rack manager to be silent or out of
   expect(await call("firmwareJob", { job_id: "job-99" })).toMatchObject({ status: words.code.failure });
   await site.control("POST", "/faults", { device: "rack-manager", fault: { type: "drop" }, times: 1 });
   await expect(call("firmwareJob", { job_id })).rejects.toThrow("14 ");
+  await site.control("DELETE", `/faults/${stopped.id}`);
+  for (let tries = 0; (await call("firmwareJob", { job_id })).job_state === words.job.running; tries += 1) {
+    if (tries > 500) throw new Error("the job stands still although its fault is gone");
+    await delay(20);
+  }
+  expect((await call("firmwareJob", { job_id })).job_state).toBe(words.job.completed);
 });

@@ -18,8 +18,9 @@ export interface ManagedRacks {
   switchAt(controller: Controller): Switch | undefined;
   /** Starts what was flashed. */
   activate(device: ManagedDevice): void;
-  /** Asked for each job when it is taken. */
-  neverEnds(device: string): boolean;
+  /** Asked for each job when it is taken: the fault that stops it, if any. */
+  stoppedBy(device: string): string | undefined;
+  isFaultPresent(id: string): boolean;
 }
 
 interface Node {
@@ -36,7 +37,8 @@ interface Job {
   readonly node: Node;
   readonly device: ManagedDevice;
   readonly activates: boolean;
-  readonly neverEnds: boolean;
+  /** It stands still while this fault is there. */
+  readonly stoppedBy: string | undefined;
   /** Files that are still to be written, the next one first. */
   files: readonly string[];
   /** The task of the flash that is under way. */
@@ -127,9 +129,9 @@ export class RackManager {
     if (files.length === 0) return { why: "there is nothing to write to this kind of node" };
     const missing = files.find((file) => imageNamed(file) === undefined);
     if (missing !== undefined) return { why: `there is no file ${missing}` };
-    const neverEnds = this.#racks.neverEnds(device.spec.id);
+    const stoppedBy = this.#racks.stoppedBy(device.spec.id);
     const id = `job-${this.#jobs.size + 1}`;
-    const job: Job = { id, node, device, activates, neverEnds, files, task: null, ended: null };
+    const job: Job = { id, node, device, activates, stoppedBy, files, task: null, ended: null };
     this.#jobs.set(id, job);
     this.#goOn(job);
     return { job, why: "" };
@@ -151,7 +153,7 @@ export class RackManager {
 
   /** Writes the next file once the one before it has been written. */
   #goOn(job: Job): Job {
-    if (job.ended !== null || job.neverEnds) return job;
+    if (job.ended !== null || (job.stoppedBy !== undefined && this.#racks.isFaultPresent(job.stoppedBy))) return job;
     const flash = job.device.firmware.flashes.find(({ task }) => task === job.task);
     if (flash?.outcome === "running") return job;
     if (flash?.outcome === "failed") {

@@ -176,9 +176,15 @@ async function wakeRacksToAdmit({ db }: Pick<ServiceDeps, "db">): Promise<readon
 /** Ends an error that a failed activity or validation left, without another try. */
 export async function clearRackError(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
   const rackId = parseRackId(id, "rack_id");
-  await findRack(deps.db, rackId);
-  await deps.db.transaction((tx) =>
-    applyVerb(tx, deps.stores, { ...rackKey(rackId), owner: "caller", name: "clear_error", ...doneBy(caller) }),
-  );
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [rackKey(rackId)]);
+    const { state } = await findRack(tx, rackId);
+    if (state.name !== "error")
+      throw new AppError("failed_precondition", `rack ${rackId} is ${state.name}: it has no error to clear`, {
+        field: "rack_id",
+        next: `millwright explain rack ${rackId}`,
+      });
+    await applyVerb(tx, deps.stores, { ...rackKey(rackId), owner: "caller", name: "clear_error", ...doneBy(caller) });
+  });
   await wakeRacksToAdmit(deps);
 }

@@ -10,6 +10,9 @@ const TARGETS = {
   power_shelf: ["power_shelf"],
 } as const satisfies Record<ComponentKind, readonly string[]>;
 
+/** Itself, or by following what a rack manager does. */
+const WRITES_FIRMWARE = `(t.plan @> '{"steps": [{"kind": "update_firmware"}]}' or t.plan @> '{"steps": [{"kind": "follow_firmware_job"}]}')`;
+
 export interface FirmwareRunFilter {
   readonly kind: ComponentKind;
   readonly ids: readonly string[];
@@ -22,7 +25,7 @@ export async function findFirmwareRuns(db: Queryable, filter: FirmwareRunFilter)
   const { kind, ids, ofRack } = filter;
   const rows = await db.query<RunRow & { target_id: string }>(
     `select distinct on (t.target_id) ${RUN_COLUMNS} from runs t
-      where t.target_kind = any($1) and t.target_id = any($2) and (t.plan @> '{"steps": [{"kind": "update_firmware"}]}' or t.plan @> '{"steps": [{"kind": "follow_firmware_job"}]}')
+      where t.target_kind = any($1) and t.target_id = any($2) and ${WRITES_FIRMWARE}
         and ($3::text is null or exists (select from runs p where p.id = t.parent_run_id and p.target_kind = 'rack' and p.target_id = $3
               and p.created_at >= $4 and p.created_at <= $5))
       order by t.target_id, t.created_at desc, t.id desc`,
@@ -37,7 +40,7 @@ export interface ProvenVersions {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** What the last run that wrote firmware to a device has proven there; nothing of devices whose last one did not succeed. */
+/** What the last run that wrote firmware to a device has proven there; nothing of devices whose last one did not succeed, or only believed a rack manager. */
 export async function findProvenVersions(
   db: Queryable,
   kind: ComponentKind,
@@ -50,9 +53,11 @@ export async function findProvenVersions(
     versions: Record<string, string> | null;
   }>(
     `select distinct on (t.target_id) t.target_id as id, t.state, t.facts ->> 'finishedAt' as finished,
-            (select jsonb_object_agg(s -> 'payload' ->> 'component', s -> 'payload' ->> 'version') from jsonb_array_elements(t.plan -> 'steps') s
-              where s ->> 'kind' = 'update_firmware' and s -> 'payload' ->> 'component' is not null and s -> 'payload' ->> 'version' is not null) as versions
-       from runs t where t.target_kind = any($1) and t.target_id = any($2) and t.plan @> '{"steps": [{"kind": "update_firmware"}]}'
+            (select jsonb_object_agg(w ->> 'component', w ->> 'version') from jsonb_array_elements(t.plan -> 'steps') s,
+                    jsonb_array_elements(case s ->> 'kind' when 'update_firmware' then jsonb_build_array(s -> 'payload')
+                                           when 'follow_firmware_job' then s -> 'payload' -> 'wanted' else '[]' end) w
+              where w ->> 'component' is not null and w ->> 'version' is not null and not t.facts @> '{"steps": [{"verdict": "reported"}]}') as versions
+       from runs t where t.target_kind = any($1) and t.target_id = any($2) and ${WRITES_FIRMWARE}
       order by t.target_id, t.created_at desc, t.id desc`,
     [TARGETS[kind], ids],
   );

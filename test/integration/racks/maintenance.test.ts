@@ -256,6 +256,8 @@ describe("other ways", () => {
     await racks.until("r-clear", "ready");
     await expect(clearRackError(surface.deps, tester, "r-clear")).rejects.toMatchObject({
       kind: "failed_precondition",
+      message: "rack r-clear is ready: it has no error to clear",
+      detail: { field: "rack_id", next: "millwright explain rack r-clear" },
     });
     await start("r-clear", { activities: [{ kind: "firmware_upgrade", firmware_version: "fw-none" }] });
     await racks.until("r-clear", "error");

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { seconds } from "../../../src/kernel/time/duration.ts";
 import { explainRack } from "../../../src/services/explain/rack/rack.ts";
+import { viewRackDevices } from "../../../src/services/rack/devices.ts";
+import { findRack } from "../../../src/services/rack/find-rack.ts";
 import { terminateRackMaintenance } from "../../../src/services/rack/maintenance.ts";
 import { eventually } from "../../support/eventually.ts";
 import { carryOut } from "../../support/explain-bench.ts";
@@ -60,6 +62,11 @@ describe.each(["d", "h"] satisfies Api[])("a rack manager that speaks %s", (api)
       ["m1", "m2", "p1", "s1"].map((device) => `r-kinds-${device} SUCCEEDED`),
     );
     expect(bench.standIn.batchesOf("r-kinds")).toHaveLength(3);
+    // What the runs have proven counts, although nobody has inspected the trays since.
+    const devices = await viewRackDevices(bench.deps, await findRack(bench.db, "r-kinds"));
+    expect(devices.filter(({ kind }) => kind === "machine").map(({ firmware }) => firmware)).toEqual(
+      Array(2).fill([{ component: "bmc", installed: WANTED, wanted: WANTED }]),
+    );
     // No BMC was told anything by us.
     for (const device of ["r-kinds-m1", "r-kinds-s1", "r-kinds-p1"])
       expect(bench.front(device).requests.filter((each) => !each.startsWith("GET"))).toEqual([]);
@@ -198,6 +205,10 @@ describe("a rack manager", () => {
     await bench.request(rack);
     await eventually(async () => /may still write to it/.test(await causeOf(rack)), { what: "the device is left out" });
     expect(bench.standIn.batchesOf(rack)).toHaveLength(1);
+    // A job that ends after all ends the run.
+    bench.finish(`${rack}-m1`);
+    const isProven = async () => (await followers(rack)).some(({ state }) => state === "SUCCEEDED");
+    await eventually(isProven, { what: "the run is proven after all" });
   });
 
   test("what it says of another device, or of no job that it knows, is not believed", async () => {

@@ -295,6 +295,65 @@ export declare type SetExpectedSwitchOsAddressResponse = Message<"millwright.v1.
 export declare const SetExpectedSwitchOsAddressResponseSchema: GenMessage<SetExpectedSwitchOsAddressResponse>;
 
 /**
+ * @generated from message millwright.v1.ListExpectedSwitchOsAddressesRequest
+ */
+export declare type ListExpectedSwitchOsAddressesRequest = Message<"millwright.v1.ListExpectedSwitchOsAddressesRequest"> & {
+  /**
+   * Only that of this expected switch; empty: of all.
+   *
+   * @generated from field: string bmc_mac_address = 1;
+   */
+  bmcMacAddress: string;
+};
+
+/**
+ * Describes the message millwright.v1.ListExpectedSwitchOsAddressesRequest.
+ * Use `create(ListExpectedSwitchOsAddressesRequestSchema)` to create a new message.
+ */
+export declare const ListExpectedSwitchOsAddressesRequestSchema: GenMessage<ListExpectedSwitchOsAddressesRequest>;
+
+/**
+ * @generated from message millwright.v1.ListExpectedSwitchOsAddressesResponse
+ */
+export declare type ListExpectedSwitchOsAddressesResponse = Message<"millwright.v1.ListExpectedSwitchOsAddressesResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.ExpectedSwitchOsAddress addresses = 1;
+   */
+  addresses: ExpectedSwitchOsAddress[];
+};
+
+/**
+ * Describes the message millwright.v1.ListExpectedSwitchOsAddressesResponse.
+ * Use `create(ListExpectedSwitchOsAddressesResponseSchema)` to create a new message.
+ */
+export declare const ListExpectedSwitchOsAddressesResponseSchema: GenMessage<ListExpectedSwitchOsAddressesResponse>;
+
+/**
+ * @generated from message millwright.v1.ExpectedSwitchOsAddress
+ */
+export declare type ExpectedSwitchOsAddress = Message<"millwright.v1.ExpectedSwitchOsAddress"> & {
+  /**
+   * Of the expected switch.
+   *
+   * @generated from field: string bmc_mac_address = 1;
+   */
+  bmcMacAddress: string;
+
+  /**
+   * As it was set.
+   *
+   * @generated from field: string os_address = 2;
+   */
+  osAddress: string;
+};
+
+/**
+ * Describes the message millwright.v1.ExpectedSwitchOsAddress.
+ * Use `create(ExpectedSwitchOsAddressSchema)` to create a new message.
+ */
+export declare const ExpectedSwitchOsAddressSchema: GenMessage<ExpectedSwitchOsAddress>;
+
+/**
  * A switch: what it is, what state it is in, and why.
  *
  * @generated from message millwright.v1.Switch
@@ -774,6 +833,16 @@ export declare const SwitchService: GenService<{
     methodKind: "unary";
     input: typeof SetExpectedSwitchOsAddressRequestSchema;
     output: typeof SetExpectedSwitchOsAddressResponseSchema;
+  },
+  /**
+   * The expected switches whose operating system is reached at an address that somebody has set.
+   *
+   * @generated from rpc millwright.v1.SwitchService.ListExpectedSwitchOsAddresses
+   */
+  listExpectedSwitchOsAddresses: {
+    methodKind: "unary";
+    input: typeof ListExpectedSwitchOsAddressesRequestSchema;
+    output: typeof ListExpectedSwitchOsAddressesResponseSchema;
   },
 }>;
 

@@ -18,6 +18,17 @@ export interface SetOsAddress {
   readonly osAddress: string;
 }
 
+/** Of the rows that have one, the row with this BMC alone where it is given. */
+export async function listOsAddresses(
+  { db }: ServiceDeps,
+  bmcMac: string,
+): Promise<readonly { readonly bmcMacAddress: string; readonly osAddress: string }[]> {
+  const rows = await listExpectedSwitches(db, bmcMac === "" ? {} : { bmcMac: parseMac(bmcMac, "bmc_mac_address") });
+  return rows.flatMap(({ bmc, nvosAddress }) =>
+    nvosAddress === null ? [] : [{ bmcMacAddress: bmc.mac, osAddress: nvosAddress }],
+  );
+}
+
 const ROW = "expected_switch";
 const DEVICE = "switch";
 const ATTEMPTS = 5;

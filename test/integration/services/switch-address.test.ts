@@ -4,7 +4,7 @@ import {
   type ExpectedSwitchInput,
   updateExpectedSwitch,
 } from "../../../src/services/expected-switch/expected-switches.ts";
-import { setOsAddress } from "../../../src/services/expected-switch/os-address.ts";
+import { listOsAddresses, setOsAddress } from "../../../src/services/expected-switch/os-address.ts";
 import { acceptSwitchCertificate } from "../../../src/services/switch/certificate.ts";
 import { listExpectedSwitches } from "../../../src/store/expected-switch/expected-switches.ts";
 import { listSwitches } from "../../../src/store/switch/switches.ts";
@@ -52,6 +52,8 @@ test("the address is kept with the row and its switch, is told, and outlives an 
   await set("192.0.2.7:8443");
   expect([(await rowOf())?.nvosAddress, (await deviceOf())?.givenNvosAddress]).toEqual(Array(2).fill("192.0.2.7:8443"));
   expect((await deviceOf())?.facts.nvosCertificateFingerprint).toBe(PRINTED("A"));
+  const told = [{ bmcMacAddress: MAC, osAddress: "192.0.2.7:8443" }];
+  expect(await Promise.all(["", MAC.toUpperCase()].map((mac) => listOsAddresses(it.deps, mac)))).toEqual([told, told]);
   await updateExpectedSwitch(it.deps, tester, { ...expected, metadata: { ...expected.metadata, name: "two" } });
   expect((await rowOf())?.nvosAddress).toBe("192.0.2.7:8443");
   const [entry] = await it.db.query<{ actor: string; data: object }>(
@@ -60,6 +62,7 @@ test("the address is kept with the row and its switch, is told, and outlives an 
   expect(entry).toMatchObject({ actor: "ann", data: { nvos_address: "192.0.2.7:8443" } });
   await set("");
   expect([(await rowOf())?.nvosAddress, (await deviceOf())?.givenNvosAddress]).toEqual([null, null]);
+  expect(await listOsAddresses(it.deps, "")).toEqual([]);
 });
 
 test.each(["http://192.0.2.7", "192.0.2.7/path", "a b", "user@host", "192.0.2.7:0", "[::1"])(

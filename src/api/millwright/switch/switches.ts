@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { SwitchService } from "../../../../contract/millwright/v1/switch_pb.js";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import { refreshDevice } from "../../../services/device/refresh.ts";
-import { setOsAddress } from "../../../services/expected-switch/os-address.ts";
+import { listOsAddresses, setOsAddress } from "../../../services/expected-switch/os-address.ts";
 import { acceptSwitchCertificate } from "../../../services/switch/certificate.ts";
 import { pageSwitches, viewSwitch } from "../../../services/switch/view.ts";
 import { pageOf } from "../../convert/listing.ts";
@@ -27,6 +27,9 @@ export const switches = (deps: ServiceDeps) =>
     async setExpectedSwitchOsAddress({ bmcMacAddress, osAddress }, { values }) {
       await setOsAddress(deps, values.get(callerKey), { bmcMac: bmcMacAddress, osAddress });
       return {};
+    },
+    async listExpectedSwitchOsAddresses({ bmcMacAddress }) {
+      return { addresses: [...(await listOsAddresses(deps, bmcMacAddress))] };
     },
     async refreshSwitch({ id }) {
       await refreshDevice(deps, { kind: "switch", id, field: "id" });

@@ -32,13 +32,14 @@ export async function listExpectedSwitches(session: Session): Promise<undefined>
 export async function showExpectedSwitch(session: Session, mac: string): Promise<undefined> {
   const forge = await session.client(Forge);
   const row = await forge.getExpectedSwitch({ bmcMacAddress: mac }, { signal: session.signal });
+  const nvosAddress = await readNvosAddress(session, mac);
   await printOne(session, {
     item: row,
     columns: [
       { title: "BMC MAC", cell: ({ bmcMacAddress }) => bmcMacAddress },
       { title: "SERIAL", cell: ({ switchSerialNumber }) => switchSerialNumber },
     ],
-    json: () => jsonOf(ExpectedSwitchSchema, row),
+    json: () => ({ ...(jsonOf(ExpectedSwitchSchema, row) as object), nvos_address: nvosAddress }),
     details: [
       ["BMC MAC", row.bmcMacAddress],
       ["BMC endpoint", row.bmcIpAddress],
@@ -47,9 +48,18 @@ export async function showExpectedSwitch(session: Session, mac: string): Promise
       ["Name", row.metadata?.name ?? ""],
       ["Rack", row.rackId?.id ?? ""],
       ["NVOS MACs", row.nvosMacAddresses.join(" ")],
+      ["NVOS address", nvosAddress],
       ["NVOS user", row.nvosUsername ?? ""],
     ],
   });
+}
+
+/** Empty: nobody has set one. */
+async function readNvosAddress(session: Session, mac: string): Promise<string> {
+  const client = await session.client(SwitchService);
+  const request = { bmcMacAddress: mac };
+  const { addresses } = await client.listExpectedSwitchOsAddresses(request, { signal: session.signal });
+  return addresses[0]?.osAddress ?? "";
 }
 
 /** Empty: the one that the BMC of the switch reports. */

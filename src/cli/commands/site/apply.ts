@@ -39,7 +39,7 @@ export async function applySite(session: Session, options: ApplyOptions): Promis
     const entries = file[each.name];
     if (entries === undefined) continue;
     const wanted = entries.map((entry, at) => each.wanted(entry, `${each.name}[${at}]`));
-    const known = await each.known();
+    const known = await each.known(wanted);
     const byKey = new Map(known.map((row) => [row.key, row]));
     for (const change of differenceOf(wanted, known, choices)) {
       const { key } = change.action === "remove" ? change.known : change.wanted;

@@ -7,6 +7,10 @@ import {
   SetMachineCredentialsRequestSchema,
 } from "../../../../contract/millwright/v1/machine_pb.js";
 import { RackProfileSchema, RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import {
+  type ListExpectedSwitchOsAddressesResponse,
+  SwitchService,
+} from "../../../../contract/millwright/v1/switch_pb.js";
 import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { decode, type Entry, normalise, requireTexts, type SectionName, type Spelling } from "./site-file.ts";
@@ -29,7 +33,8 @@ export interface Section {
   /** How many of its entries are put at the same time. */
   readonly atOnce: number;
   wanted(entry: Entry, where: string): Row;
-  known(): Promise<readonly Row[]>;
+  /** @param wanted What is not mentioned there is not asked for where that takes a call of its own. */
+  known(wanted: readonly Row[]): Promise<readonly Row[]>;
 }
 
 const NOTHING: Spelling = { renamed: {}, reported: [], wrapped: {} };
@@ -46,11 +51,12 @@ const UNTOLD = /password|^expected_.*_id$/;
 /** In the order in which they are put: what others name comes first. */
 export async function openSections(session: Session): Promise<readonly Section[]> {
   const { signal } = session;
-  const [forge, racks, machines, lifecycles] = [
+  const [forge, racks, machines, lifecycles, switches] = [
     await session.client(Forge),
     await session.client(RackService),
     await session.client(MachineService),
     await session.client(MachineLifecycleService),
+    await session.client(SwitchService),
   ];
   return [
     section({
@@ -99,8 +105,15 @@ export async function openSections(session: Session): Promise<readonly Section[]
       spelling: deviceSpelling("switch_serial_number", "expected_switch_id"),
       keyOf: ({ bmcMacAddress }) => bareMac(bmcMacAddress),
       list: async () => (await forge.getAllExpectedSwitches({}, { signal })).expectedSwitches,
-      put: (one, isNew) =>
-        isNew ? forge.addExpectedSwitch(one, { signal }) : forge.updateExpectedSwitch(one, { signal }),
+      besides: {
+        field: "nvos_address",
+        list: async () => osAddresses(await switches.listExpectedSwitchOsAddresses({}, { signal })),
+      },
+      async put(one, isNew, { nvos_address: osAddress }) {
+        await (isNew ? forge.addExpectedSwitch(one, { signal }) : forge.updateExpectedSwitch(one, { signal }));
+        if (typeof osAddress !== "string") return;
+        await switches.setExpectedSwitchOsAddress({ bmcMacAddress: one.bmcMacAddress, osAddress }, { signal });
+      },
       remove: ({ bmcMacAddress }) => forge.deleteExpectedSwitch({ bmcMacAddress }, { signal }),
     }),
     section({
@@ -127,6 +140,9 @@ export async function openSections(session: Session): Promise<readonly Section[]
     }),
   ];
 }
+
+const osAddresses = ({ addresses }: ListExpectedSwitchOsAddressesResponse): ReadonlyMap<string, string> =>
+  new Map(addresses.map(({ bmcMacAddress, osAddress }) => [bareMac(bmcMacAddress), osAddress]));
 
 /** The server tells of no account; that it has none for the BMC shows once it wanted to sign in. */
 const MACHINE_CREDENTIALS: NonNullable<SectionOptions<typeof MachineSchema>["credentials"]> = {
@@ -162,17 +178,37 @@ interface SectionOptions<D extends DescMessage> {
     readonly fields: readonly string[];
     readonly isMissing: (known: MessageShape<D>) => boolean;
   };
-  readonly put: (message: MessageShape<D>, isNew: boolean, credentials: Entry) => Promise<unknown>;
+  /** A field that the message lacks: the server tells it apart, by the keys of the entries that have it. */
+  readonly besides?: {
+    readonly field: string;
+    readonly list: () => Promise<ReadonlyMap<string, string>>;
+  };
+  /** @param more What the entry says besides the message. */
+  readonly put: (message: MessageShape<D>, isNew: boolean, more: Entry) => Promise<unknown>;
   readonly remove?: (message: MessageShape<D>) => Promise<unknown>;
 }
 
 function section<D extends DescMessage>(options: SectionOptions<D>): Section {
-  const { name, noun, atOnce = AT_ONCE, schema, spelling, flat, credentials, keyOf, list, put, remove } = options;
+  const {
+    name,
+    noun,
+    atOnce = AT_ONCE,
+    schema,
+    spelling,
+    flat,
+    credentials,
+    besides,
+    keyOf,
+    list,
+    put,
+    remove,
+  } = options;
   const rowOf = (message: MessageShape<D>, more: Entry, signIn: string | undefined): Row => ({
     key: keyOf(message),
     says: {
       ...told(toJson(schema, message, { useProtoFieldName: true }) as Entry),
       ...(signIn !== undefined && { credentials: signIn }),
+      ...(besides !== undefined && partition(more, [besides.field])[1]),
     },
     put: (isNew) => put(message, isNew, more),
     ...(remove && { remove: () => remove(message) }),
@@ -182,13 +218,19 @@ function section<D extends DescMessage>(options: SectionOptions<D>): Section {
     noun,
     atOnce,
     wanted(entry, where) {
-      const [own, more] = partition(entry, credentials?.fields ?? []);
+      const [own, more] = partition(entry, [...(credentials?.fields ?? []), ...(besides ? [besides.field] : [])]);
       requireTexts(more, where);
       const whole = flat ? renamedOnly(own, spelling) : normalise(own, spelling);
       return rowOf(decode(schema, whole, where), more, more.bmc_password === undefined ? undefined : "given");
     },
-    known: async () =>
-      (await list()).map((message) => rowOf(message, {}, credentials?.isMissing(message) ? "missing" : "given")),
+    async known(wanted) {
+      const isMentioned = besides !== undefined && wanted.some(({ says }) => besides.field in says);
+      const told = isMentioned ? await besides.list() : undefined;
+      return (await list()).map((message) => {
+        const more: Entry = told && besides ? { [besides.field]: told.get(keyOf(message)) ?? "" } : {};
+        return rowOf(message, more, credentials?.isMissing(message) ? "missing" : "given");
+      });
+    },
   };
 }
 

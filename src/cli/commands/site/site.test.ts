@@ -7,6 +7,7 @@ import { MachineService } from "../../../../contract/baremetal/v1/baremetal_pb.j
 import { Forge } from "../../../../contract/forge/forge_pb.js";
 import { MachineLifecycleService } from "../../../../contract/millwright/v1/machine_pb.js";
 import { RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import { SwitchService } from "../../../../contract/millwright/v1/switch_pb.js";
 import { runAgainst } from "../../../../test/support/cli/fake-terminal.ts";
 
 const SITE = `
@@ -97,6 +98,53 @@ test("without --prune nothing is removed, and what is named by others is put fir
   expect(calls.map((call) => call.split(" {")[0])).toEqual(["put profile", "update shelf", "add switch", "register"]);
   expect(calls[2]).toContain('"bmcPassword":"s3cret"');
   expect(calls[2]).toContain('"rackId":{"id":"rack-1"}');
+});
+
+test("the address of NVOS is a field of a switch: it is compared, and set once the switch is on record", async () => {
+  const entry = (mac: number, address: string) =>
+    `  - {bmc_mac: "02:00:00:00:00:0${mac}", serial: SN${mac}, nvos_address: "${address}"}`;
+  const text = ["expected_switches:", entry(1, "10.0.1.1"), entry(2, "10.0.1.2"), entry(3, "10.0.1.3"), entry(4, "")];
+  const calls: string[] = [];
+  const { code, out } = await runAgainst(
+    (router) => {
+      router.service(RackService, { listRacks: () => ({}) });
+      router.service(MachineService, {});
+      router.service(SwitchService, {
+        listExpectedSwitchOsAddresses: () => ({
+          addresses: [2, 3].map((n) => ({ bmcMacAddress: `02:00:00:00:00:0${n}`, osAddress: "10.0.1.2" })),
+        }),
+        setExpectedSwitchOsAddress: ({ bmcMacAddress, osAddress }) => {
+          calls.push(`set ${bmcMacAddress} ${osAddress}`);
+          return {};
+        },
+      });
+      router.service(Forge, {
+        getAllExpectedSwitches: () => ({
+          expectedSwitches: [2, 3, 4].map((n) => ({
+            bmcMacAddress: `02:00:00:00:00:0${n}`,
+            switchSerialNumber: `SN${n}`,
+          })),
+        }),
+        addExpectedSwitch: ({ bmcMacAddress }) => {
+          calls.push(`add ${bmcMacAddress}`);
+          return {};
+        },
+        updateExpectedSwitch: () => ({}),
+      });
+    },
+    `site apply -f ${siteFile(text.join("\n"))} --yes -o json`,
+  );
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toMatchObject([
+    { action: "add", id: "020000000001" },
+    { action: "update", id: "020000000003", differs_in: ["nvos_address"] },
+  ]);
+  expect(calls.filter((call) => call.includes(":01"))).toEqual([
+    "add 02:00:00:00:00:01",
+    "set 02:00:00:00:00:01 10.0.1.1",
+  ]);
+  expect(calls).toContain("set 02:00:00:00:00:03 10.0.1.3");
+  expect(calls).toHaveLength(3);
 });
 
 /** A server that knows machines, and what it was told. */

@@ -24,7 +24,7 @@ export function addSiteCommands(program: Command, run: Run): void {
       `
 The file has any of these lists: rack_profiles, expected_racks, expected_switches, expected_power_shelves, machines. An entry has
 the fields that the list commands print with -o json; one of a machine may also have bmc_username and bmc_password, ssh_username and
-ssh_private_key. The server never shows passwords, so that they cannot be compared: an entry that differs only in its password is not
+ssh_private_key, and one of a switch nvos_address. The server never shows passwords, so that they cannot be compared: an entry that differs only in its password is not
 sent, unless --resend-credentials is given, or the server has none at all for the BMC of a machine.
 
 Examples:

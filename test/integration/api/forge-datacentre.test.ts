@@ -241,7 +241,7 @@ test("a new certificate of a shelf is accepted by the fingerprint that its BMC s
     kind: "power_shelf",
     id,
     newestFirst: true,
-    types: ["facts_changed"],
+    types: ["certificate_replaced"],
   });
   expect(events.find(({ actor }) => actor === "ann")?.data).toMatchObject({ facts: { certificateFingerprint: shown } });
 });

@@ -42,20 +42,25 @@ export interface MaasClient {
   close(): void;
 }
 
-/** A list of ten thousand machines, each of them with all of its ports and disks. */
-const LARGEST_ANSWER = 256 * 1_024 * 1_024;
+/** Parsing stops everything else: only a list of machines, each with all of its ports and disks, may be large. */
+const LARGEST_ANSWER = 4 * 1_024 * 1_024;
+const LARGEST_LIST = 64 * 1_024 * 1_024;
 
 export function createMaasClient(options: MaasClientOptions): MaasClient {
   const { gateway, caCertificates, mayReach, requestTimeout = seconds(60), clock = systemClock } = options;
-  const http = createHttpExchange({
-    largestAnswer: LARGEST_ANSWER,
-    ...(caCertificates === undefined ? {} : { caCertificates }),
-    ...(mayReach === undefined ? {} : { mayReach }),
+  const opened = [LARGEST_ANSWER, LARGEST_LIST].map((largestAnswer) => {
+    const http = createHttpExchange({
+      largestAnswer,
+      ...(caCertificates === undefined ? {} : { caCertificates }),
+      ...(mayReach === undefined ? {} : { mayReach }),
+    });
+    return { http, exchange: createGatedExchange({ gateway, http, requestTimeout, resourceOf: answerOf }) };
   });
-  const exchange = createGatedExchange({ gateway, http, requestTimeout, resourceOf: answerOf });
+  const [small, large] = opened as [(typeof opened)[0], (typeof opened)[0]];
   return {
     async ask(target, { method, path, op, query = [], form, isAnonymous }, call) {
       const asked = encoded([...(op === undefined ? [] : [["op", op] as const]), ...query]);
+      const { exchange } = method === "GET" && path === "machines/" ? large : small;
       const { resource } = await exchange({
         target: asEndpoint(target),
         call,
@@ -68,7 +73,9 @@ export function createMaasClient(options: MaasClientOptions): MaasClient {
       });
       return resource.value;
     },
-    close: () => http.close(),
+    close() {
+      for (const { http } of opened) http.close();
+    },
   };
 }
 

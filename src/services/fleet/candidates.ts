@@ -1,6 +1,7 @@
+import type { MaasTarget } from "../../capabilities/fleet/maas.ts";
 import { type MaasMachine, type ObservedMaasState, observedStateOf } from "../../capabilities/fleet/maas-machine.ts";
 import type { ServiceDeps } from "../call/deps.ts";
-import { asCallerError, callOf, maasOf, targetOfSite } from "./site-target.ts";
+import { asCallerError, callOf, type MaasGate, maasOf, targetOfSite } from "./site-target.ts";
 import { getSite } from "./sites.ts";
 
 export interface Candidate {
@@ -22,9 +23,22 @@ export async function listCandidates(
 ): Promise<readonly Candidate[]> {
   const site = await getSite(deps, name);
   const target = await targetOfSite(deps, site);
-  const machines = await asCallerError("site", () => maasOf(deps).listMachines(target, {}, callOf("candidates")));
+  const machines = await asCallerError("site", () => listOnce(deps, target));
   const candidates = machines.map(candidateOf).filter(({ obstacle }) => all || obstacle === "");
   return candidates.sort((one, other) => (one.hostname < other.hostname ? -1 : 1));
+}
+
+/** A list may be large: callers who ask for the same one at the same moment get one answer. */
+const underWay = new WeakMap<MaasGate, Map<string, Promise<readonly MaasMachine[]>>>();
+
+function listOnce(deps: ServiceDeps, target: MaasTarget): Promise<readonly MaasMachine[]> {
+  const maas = maasOf(deps);
+  const lists = underWay.get(maas) ?? new Map<string, Promise<readonly MaasMachine[]>>();
+  underWay.set(maas, lists);
+  const key = JSON.stringify(target);
+  const list = lists.get(key) ?? maas.listMachines(target, {}, callOf("candidates")).finally(() => lists.delete(key));
+  lists.set(key, list);
+  return list;
 }
 
 function candidateOf(machine: MaasMachine): Candidate {

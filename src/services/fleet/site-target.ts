@@ -34,9 +34,9 @@ export function placeOfUrl(text: string): Omit<MaasTarget, "apiKey"> & { readonl
 }
 
 export async function targetOfSite(deps: ServiceDeps, site: FleetSite): Promise<MaasTarget> {
-  const apiKey = await getApiKey(deps.db, deps.secrets, site.name);
+  const apiKey = await getApiKey(deps.db, deps.secrets, site);
   if (apiKey === undefined)
-    throw new AppError("failed_precondition", `the API key of fleet site ${site.name} is not on record`, {
+    throw new AppError("failed_precondition", `no API key for ${site.url} is on record for fleet site ${site.name}`, {
       next: `millwright fleet site update ${site.name} --api-key-file <file>`,
     });
   const { url: _, ...place } = placeOfUrl(site.url);

@@ -39,7 +39,7 @@ export async function insertSite(
     [site.name, site.url, site.description, site.isEnabled, site.retainInMaas, site.createdBy],
   );
   if (inserted === 0) return false;
-  await secrets.put(tx, keyName(site.name), site.apiKey);
+  await putKey(tx, secrets, { ...site, apiKey: site.apiKey });
   failPoint("fleet-sites:written");
   return true;
 }
@@ -54,7 +54,8 @@ export async function updateSite(
     `update fleet_sites set url = $2, description = $3, is_enabled = $4, retain_in_maas = $5, updated_at = now() where name = $1`,
     [site.name, site.url, site.description, site.isEnabled, site.retainInMaas],
   );
-  if (site.apiKey !== undefined) await secrets.put(tx, keyName(site.name), site.apiKey);
+  const { apiKey } = site;
+  if (apiKey !== undefined) await putKey(tx, secrets, { ...site, apiKey });
   failPoint("fleet-sites:changed");
 }
 
@@ -65,6 +66,21 @@ export async function removeSite(tx: Transaction, secrets: SecretStore, name: st
   failPoint("fleet-sites:removed");
 }
 
-/** For the code that calls MAAS; no answer to a caller carries it. */
-export const getApiKey = (db: Queryable, secrets: SecretStore, site: string): Promise<string | undefined> =>
-  secrets.get(db, keyName(site));
+/** With the address that it was given for: whoever reads both at different moments must not send a new key to an old place. */
+const putKey = (
+  tx: Transaction,
+  secrets: SecretStore,
+  { name, url, apiKey }: { readonly name: string; readonly url: string; readonly apiKey: string },
+): Promise<void> => secrets.put(tx, keyName(name), JSON.stringify({ url, apiKey }));
+
+/** For the code that calls MAAS; no answer to a caller carries it. Undefined: there is none for this address. */
+export async function getApiKey(
+  db: Queryable,
+  secrets: SecretStore,
+  site: Pick<FleetSite, "name" | "url">,
+): Promise<string | undefined> {
+  const kept = await secrets.get(db, keyName(site.name));
+  if (kept === undefined) return undefined;
+  const { url, apiKey } = JSON.parse(kept) as { readonly url: string; readonly apiKey: string };
+  return url === site.url ? apiKey : undefined;
+}

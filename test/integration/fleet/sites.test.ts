@@ -108,6 +108,15 @@ describe("a fleet site", () => {
     expect(moved.url).toBe(elsewhere.url);
   });
 
+  test("sends a key to the address that it was given for alone, also where both are read while they change", async () => {
+    const { name } = await add();
+    // As a reader sees it that read the site before it moved, and the key after.
+    await api.db.query("update fleet_sites set url = 'http://127.0.0.1:1/MAAS' where name = $1", [name]);
+    const answer = await api.call("GET", `/api/v1/fleet/sites/${name}/candidates`);
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain("no API key for http://127.0.0.1:1/MAAS");
+  });
+
   test("changes what is given, and leaves the rest", async () => {
     const { name } = await add({ description: "first" });
     const changed = await api.ask<Site>("PATCH", `/api/v1/fleet/sites/${name}`, { enabled: false });

@@ -1,4 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -173,6 +175,15 @@ test.each([
   await expect(fresh.listMachines(target, {}, aCall())).rejects.toMatchObject(failure);
   fresh.close();
   await control("DELETE", "/faults");
+});
+
+test("reads no more than an answer should have", async () => {
+  const flood = createServer((_, response) => response.end(JSON.stringify({ version: "x".repeat(5 * 1_024 * 1_024) })));
+  await new Promise<void>((resolve) => flood.listen(0, "127.0.0.1", resolve));
+  const { port } = flood.address() as AddressInfo;
+  await expect(maas.readVersion({ ...target, port }, aCall())).rejects.toThrow("is larger than");
+  flood.closeAllConnections();
+  flood.close();
 });
 
 test("shows its key to nobody: not where it is wrong, and not in what MAAS repeats", async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import type { FastifyInstance } from "fastify";
 import {
   type LogChunk,
   MachineService,
@@ -243,9 +244,10 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
 }
 
 /** As servers do, for BMCs and installers. */
-export const serveSeeds = (deps: ServiceDeps) =>
+export const serveSeeds = (deps: ServiceDeps, watch?: (app: FastifyInstance) => unknown) =>
   startApi({
     http: async (app) => {
+      watch?.(app);
       const reports = openReportDesk(deps, { requireTokens: false });
       await app.register(
         createSeeds({

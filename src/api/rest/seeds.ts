@@ -1,8 +1,9 @@
 import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { createBootHolds } from "../../services/install/boot-holds.ts";
 import type { ReportDesk } from "../../services/install/reports.ts";
-import { type MediumReaders, type OpenedMedium, openSeededMedium } from "../../services/install/seeded-media.ts";
+import { noMediaInUse, type OpenedMedium, openSeededMedium } from "../../services/install/seeded-media.ts";
 import { noteInstallerSeen, readSeed, type SeedRequest } from "../../services/install/seeds.ts";
 import { reachedAt } from "./boot.ts";
 import { answerFor } from "./files.ts";
@@ -31,7 +32,8 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
     const params = request.params as Params;
     return { ...params, address: request.ip, server: publicUrl ?? reachedAt(request) };
   };
-  const readers: MediumReaders = new Map();
+  const media = noMediaInUse();
+  const holds = createBootHolds();
   return async (app) => {
     // Installers post forms, JSON or nothing: that they do is all that counts.
     app.removeAllContentTypeParsers();
@@ -44,9 +46,10 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       method: ["GET", "HEAD"],
       url: "/seeds/:place/:key/:file",
       handler: async (request, reply) => {
-        const opened = await openSeededMedium(services, readers, asked(request));
+        const gone = signalOf(reply);
+        const opened = await openSeededMedium(services, media, asked(request));
         reply.header("cache-control", "no-store");
-        if (opened !== undefined) return sendMedium(opened, request, reply);
+        if (opened !== undefined) return sendMedium(opened, { request, reply, gone });
         const { content, at } = await readSeed(services, reports, {
           ...asked(request),
           onlyLooks: request.method === "HEAD",
@@ -56,19 +59,30 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       },
     });
     app.post("/seeds/:place/:key/phone-home", async (request, reply) => {
-      const gone = new AbortController();
-      reply.raw.once("close", () => gone.abort());
-      await noteInstallerSeen(services, asked(request), gone.signal);
+      await noteInstallerSeen(services, holds, asked(request), signalOf(reply));
       return reply.code(204).send();
     });
   };
 }
 
-/** As the bytes are read: at no time more than a few of them are here. A reader who goes ends the reading. */
-function sendMedium(opened: OpenedMedium, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const bytes = answerFor({ size: opened.bytes, mtime: opened.at }, request, reply);
-  if (bytes === undefined) return reply.send();
+/** Aborted when the caller goes, or was answered. Ask for it before anything is awaited: a caller who went is not told again. */
+function signalOf(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
-  return reply.send(Readable.from(opened.read(bytes, gone.signal), { objectMode: false, highWaterMark: 65_536 }));
+  return gone.signal;
+}
+
+interface Asking {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly gone: AbortSignal;
+}
+
+/** As the bytes are read: at no time more than a few of them are here. A reader who goes ends the reading. */
+function sendMedium(opened: OpenedMedium, { request, reply, gone }: Asking): FastifyReply {
+  // Nobody is there to be answered.
+  if (gone.aborted) return reply.hijack();
+  const bytes = answerFor({ size: opened.bytes, mtime: opened.at }, request, reply);
+  if (bytes === undefined) return reply.send();
+  return reply.send(Readable.from(opened.read(bytes, gone), { objectMode: false, highWaterMark: 65_536 }));
 }

@@ -157,9 +157,26 @@ describe("an ISO", () => {
     ["without long names", changed((iso) => void iso.writeUInt8(0, 17 * 2_048)), "neither Rock Ridge nor Joliet"],
     ["whose root is elsewhere", changed((iso) => iso.writeUInt32LE(9_999_999, 16 * 2_048 + 158)), "root directory"],
     ["whose root has no end", changed((iso) => iso.writeUInt32LE(4_000_000_000, 16 * 2_048 + 166)), "root directory"],
+    [
+      "with a Joliet name of an odd length",
+      changed((iso) => void iso.writeUInt8(13, 24 * 2_048 + 100)),
+      "half characters",
+    ],
     ["whose root is noise", changed((iso) => iso.fill(0x55, 23 * 2_048, 24 * 2_048)), "root directory"],
   ])("%s is refused by name", async (_, iso, why) => {
     await expect(outlineOf(iso)).rejects.toThrow(why);
+  });
+
+  test("that leaves no numbers for the sectors of a seed is refused as too long", async () => {
+    const sparse = async (offset: number, length: number) => {
+      const read = Buffer.alloc(length);
+      plain.copy(read, 0, offset);
+      return read;
+    };
+    const most = 2 ** 43 - 2 ** 30;
+    for (const bytes of [most + 1, 2 ** 43 - 1, 2 ** 43, 2 ** 53])
+      await expect(readOutline(sparse, bytes)).rejects.toThrow("is too long for an ISO 9660 volume");
+    expect(addToVolume(await readOutline(sparse, most), SEED, AT).bytes).toBeGreaterThan(most);
   });
 
   test("that is noise in any place is refused or read, and nothing else happens", async () => {
@@ -168,6 +185,8 @@ describe("an ISO", () => {
         const iso = changed((each) => void Buffer.from(noise).copy(each, at));
         const found = await outlineOf(iso).catch((error: unknown) => error);
         if (found instanceof Error) expect(found.name).toBe("UnfitIso");
+        // Who may begin is not refused when its BMC reads.
+        else addToVolume(found as IsoOutline, SEED, AT);
       }),
       { numRuns: 2_000 },
     );

@@ -39,6 +39,8 @@ export interface IsoOutline {
 /** More than any volume has. */
 const MOST_DESCRIPTORS = 32;
 const MOST_ROOT_BYTES = 256 * 1_024;
+/** Sectors have numbers of 32 bits, also those that are added: for these there is a gigabyte. */
+const MOST_BYTES = 2 ** 32 * SECTOR - 2 ** 30;
 const JOLIET_ESCAPES = ["%/@", "%/C", "%/E"];
 /** Where programs that check a medium note its sum, which a file more would make wrong. */
 const APPLICATION_USE = { start: 883, end: 1_395 } as const;
@@ -48,6 +50,7 @@ export async function readOutline(readAt: ReadAt, bytes: number): Promise<IsoOut
   const first = FIRST_DESCRIPTOR * SECTOR;
   const length = Math.min(MOST_DESCRIPTORS * SECTOR, Math.floor((bytes - first) / SECTOR) * SECTOR);
   if (length < 2 * SECTOR) throw new UnfitIso("is too short for an ISO 9660 volume");
+  if (bytes > MOST_BYTES) throw new UnfitIso("is too long for an ISO 9660 volume with a seed in it");
   const area = await readAt(first, length);
   const found = descriptorsIn(area);
   const digest = createHash("sha256").update(area);
@@ -174,6 +177,8 @@ export function rockRidgeOf({ self }: Pick<IsoRoot, "self">): RockRidge | undefi
 }
 
 function checkNames(trees: readonly IsoTree[]): void {
+  if (trees.some(({ isJoliet, root }) => isJoliet && root.entries.some((entry) => nameIn(entry).length % 2 === 1)))
+    throw new UnfitIso("has Joliet names of half characters, which cannot be read");
   if (trees.some(({ isJoliet, root }) => isJoliet || rockRidgeOf(root) !== undefined)) return;
   throw new UnfitIso("has neither Rock Ridge nor Joliet names: its installer would not find the seed by its name");
 }

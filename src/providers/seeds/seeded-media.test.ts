@@ -25,8 +25,12 @@ let iso: Buffer;
 let version: string | undefined;
 let asked: string[];
 let odd: "" | "no_ranges" | "cuts" | "more" | "busy" | "gone";
+/** What it keeps back until it is told otherwise; null: nothing. */
+let held: (() => void)[] | null;
+let onAsked: () => void;
 beforeEach(async () => {
-  [iso, version, asked, odd] = [ISO, '"1"', [], ""];
+  [iso, version, asked, odd, held] = [ISO, '"1"', [], "", null];
+  onAsked = () => undefined;
   web = createServer((request, response) => {
     const [, from = "", to = ""] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "") ?? [];
     asked.push(request.headers.range ?? "");
@@ -37,7 +41,9 @@ beforeEach(async () => {
     const part = iso.subarray(Number(from), end + 1);
     response.writeHead(206, { "content-range": `bytes ${from}-${end}/${iso.length}` });
     if (odd === "cuts" && part.length > 1_000) return response.write(part.subarray(0, 1_000), () => response.destroy());
-    return response.end(odd === "more" ? Buffer.concat([part, part]) : part);
+    if (held !== null) held.push(() => response.end(part));
+    else response.end(odd === "more" ? Buffer.concat([part, part]) : part);
+    return onAsked();
   });
   web.listen(0, "127.0.0.1");
   await once(web, "listening");
@@ -90,6 +96,37 @@ describe("an image with a seed in it", () => {
     asked = [];
     await whole(medium);
     expect(asked).toHaveLength(1);
+  });
+
+  test("costs its server a few requests at a time, and none for readers that left", async () => {
+    iso = Buffer.concat([ISO, Buffer.alloc(12 * 1_048_576)]);
+    const served = media();
+    const medium = await served.open(orderOf(await served.examine(location, signal)));
+    [asked, held] = [[], []];
+    const leave = new AbortController();
+    const eight = new Promise<void>((resolve) => (onAsked = () => asked.length === 8 && resolve()));
+    const readers = Array.from({ length: 14 }, async (_, block) => {
+      const start = block * 1_048_576 + 100;
+      for await (const part of medium.read({ start, end: start }, leave.signal)) expect(part).toHaveLength(1);
+    });
+    await eight;
+    leave.abort(new Error("has left"));
+    // Nothing was answered yet.
+    for (const end of await Promise.allSettled(readers)) expect(end).toMatchObject({ reason: new Error("has left") });
+    const answers = held;
+    held = null;
+    for (const answer of answers) answer();
+    expect(await readRange(medium, 13 * 1_048_576, 13 * 1_048_576 + 5)).toHaveLength(6);
+    expect(asked).toHaveLength(9);
+    // What was fetched for somebody who left is there for the next.
+    expect(await readRange(medium, 100, 105)).toHaveLength(6);
+    expect(asked).toHaveLength(9);
+  });
+
+  test("is refused before it is begun where nothing can be added to it", async () => {
+    iso = Buffer.from(ISO);
+    iso[24 * 2_048 + 68 + 32] = 5;
+    await expect(media().examine(location, signal)).rejects.toMatchObject({ code: "image_unfit" });
   });
 
   test.each([

@@ -1,20 +1,26 @@
 import { createHash, type Hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { SeededMedia, SeededMedium, SeededOrder } from "../../capabilities/seeds/seeded-media.ts";
+import { unlessAborted } from "../../kernel/time/unless-aborted.ts";
 import type { Called } from "../transport/allowed-networks.ts";
 import { createDownload, type DownloadOptions } from "../transport/download.ts";
 import { addToVolume, type IsoAddition } from "./iso-addition.ts";
 import { type IsoOutline, readOutline } from "./iso-outline.ts";
 import { createReadIso, findSource, type IsoSource, namingImage, type ReadIso, unfit } from "./iso-source.ts";
+import { createSlots, type Slots } from "./slots.ts";
 
 const IMAGE_SERVER: Called = { at: "image_server", name: "image server", setting: "install.image_networks" };
 /** Of what BMCs read of an image they read the neighbours next. */
 const BLOCK_BYTES = 1_048_576;
 /** In all, for all installations of this process. */
 const MOST_BLOCKS = 32;
+/** Of one image: who asks for a byte here and a byte there makes us fetch a block for each. */
+const MOST_FETCHES = 8;
 /** Up to so much at once is read in blocks that are kept; who asks for more reads on, and needs none of it again. */
 const READ_IN_BLOCKS = 4 * BLOCK_BYTES;
 const MOST_OUTLINES = 16;
+/** More than are installed at the same time. */
+const MOST_IMAGES = 1_000;
 /** What many wait for must not end with the first who gives up. */
 const LONGEST_BLOCK_MS = 120_000;
 
@@ -25,12 +31,14 @@ export function createSeededMedia(options: SeededMediaOptions): SeededMedia {
   const readIso = createReadIso(download);
   const blocks: Blocks = new LRUCache({ max: MOST_BLOCKS });
   const outlines = new LRUCache<string, Promise<IsoOutline>>({ max: MOST_OUTLINES });
+  const fetches = new LRUCache<string, Slots>({ max: MOST_IMAGES });
   return {
     async examine(location, signal) {
       const source = await findSource(download, location, signal);
       // Not one that is kept: a server that says nothing of versions may have another one by now.
-      const { digest } = await readOutlineOf(readIso, source, signal);
-      return { bytes: source.bytes, version: source.version, digest };
+      const outline = await readOutlineOf(readIso, source, signal);
+      checkAddition(source, outline);
+      return { bytes: source.bytes, version: source.version, digest: outline.digest };
     },
 
     async open(order) {
@@ -41,9 +49,21 @@ export function createSeededMedia(options: SeededMediaOptions): SeededMedia {
       );
       if (outline.digest !== seen.digest)
         throw unfit(location, "is another one than it was when the installation began; start it again");
-      return mediumOf(order, addToVolume(outline, order.files, order.at), { source, readIso, blocks });
+      const slots = fetches.get(location) ?? createSlots(MOST_FETCHES);
+      fetches.set(location, slots);
+      return mediumOf(order, addToVolume(outline, order.files, order.at), { source, readIso, blocks, slots });
     },
   };
+}
+
+/** An image to which nothing can be added is refused before the installation begins, and not each time that its BMC reads. */
+function checkAddition({ location }: IsoSource, outline: IsoOutline): void {
+  try {
+    addToVolume(outline, [], new Date(0));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw unfit(location, "has directories to which no seed can be added");
+  }
 }
 
 /** Who asks for what is on its way waits for that. What failed is asked for again by the next. */
@@ -81,6 +101,7 @@ interface Reading {
   readonly source: IsoSource;
   readonly readIso: ReadIso;
   readonly blocks: Blocks;
+  readonly slots: Slots;
 }
 
 function mediumOf({ location, digest }: SeededOrder, addition: IsoAddition, reading: Reading): SeededMedium {
@@ -145,8 +166,7 @@ async function* bytesOf(
   if (to - from + 1 > READ_IN_BLOCKS) return yield* readIso(source, { from, to }, signal);
   for (let at = from; at <= to; ) {
     const number = Math.floor(at / BLOCK_BYTES);
-    const block = await blockOf(reading, number);
-    signal.throwIfAborted();
+    const block = await blockOf(reading, number, signal);
     const first = number * BLOCK_BYTES;
     const part = block.subarray(at - first, Math.min(to + 1 - first, block.length));
     yield part;
@@ -154,11 +174,23 @@ async function* bytesOf(
   }
 }
 
-const blockOf = ({ source, readIso, blocks }: Reading, number: number): Promise<Buffer> =>
-  once(blocks, `${keyOf(source)} ${number}`, async () => {
-    const from = number * BLOCK_BYTES;
-    const to = Math.min(from + BLOCK_BYTES, source.bytes) - 1;
-    const parts: Buffer[] = [];
-    for await (const part of readIso(source, { from, to }, AbortSignal.timeout(LONGEST_BLOCK_MS))) parts.push(part);
-    return Buffer.concat(parts);
-  });
+async function blockOf(reading: Reading, number: number, signal: AbortSignal): Promise<Buffer> {
+  const { source, blocks, slots } = reading;
+  const key = `${keyOf(source)} ${number}`;
+  signal.throwIfAborted();
+  const known = blocks.get(key);
+  if (known !== undefined) return unlessAborted(known, signal);
+  const giveBack = await slots.take(signal);
+  const fetching = once(blocks, key, () => fetchBlock(reading, number));
+  // Not before it is here, though its reader may have left: others may wait for it.
+  fetching.then(giveBack, giveBack);
+  return unlessAborted(fetching, signal);
+}
+
+async function fetchBlock({ source, readIso }: Reading, number: number): Promise<Buffer> {
+  const from = number * BLOCK_BYTES;
+  const to = Math.min(from + BLOCK_BYTES, source.bytes) - 1;
+  const parts: Buffer[] = [];
+  for await (const part of readIso(source, { from, to }, AbortSignal.timeout(LONGEST_BLOCK_MS))) parts.push(part);
+  return Buffer.concat(parts);
+}

@@ -14,6 +14,8 @@ import { findInstallation, type Installation, inputOf, notFound, type SeedReques
 const MOST_READERS = 8;
 /** No installation takes longer than that. */
 const LONGEST_READ_MS = 12 * 3_600_000;
+/** A BMC that streams its medium asks for kilobytes at a time: what they are made of is read once for many. */
+const KEPT_MS = 5_000;
 
 export interface OpenedMedium {
   readonly bytes: number;
@@ -28,7 +30,7 @@ export interface OpenedMedium {
  */
 export async function openSeededMedium(
   deps: ServiceDeps,
-  readers: MediumReaders,
+  { readers, opened }: MediaInUse,
   request: SeedRequest & { readonly file: string },
 ): Promise<OpenedMedium | undefined> {
   const found = await findInstallation(deps, request);
@@ -37,15 +39,16 @@ export async function openSeededMedium(
   if (seed.inImage === undefined || new URL(seed.url).pathname.split("/").at(-1) !== request.file) return undefined;
   const { seedWriter, seededMedia } = deps;
   if (seedWriter === undefined || seededMedia === undefined) throw notFound();
-  const files = seedWriter.filesOf(await inputOf(deps, found, request));
-  const medium = await refusing(deps, found, () =>
-    seededMedia.open({
-      location: String(step.evidence?.location ?? ""),
-      digest: String(step.evidence?.digest ?? ""),
-      seen: seed.inImage?.iso ?? { bytes: 0, version: "", digest: "" },
-      files,
-      at: run.createdAt,
-    }),
+  const medium = await keeping(opened, JSON.stringify([run.id, installerMark(found.token), request.place]), () =>
+    refusing(deps, found, async () =>
+      seededMedia.open({
+        location: String(step.evidence?.location ?? ""),
+        digest: String(step.evidence?.digest ?? ""),
+        seen: seed.inImage?.iso ?? { bytes: 0, version: "", digest: "" },
+        files: seedWriter.filesOf(await inputOf(deps, found, request)),
+        at: run.createdAt,
+      }),
+    ),
   );
   return {
     bytes: medium.bytes,
@@ -54,33 +57,63 @@ export async function openSeededMedium(
   };
 }
 
-/** How many read the medium of each run in this process. */
-export type MediumReaders = Map<string, number>;
+/** Of this process. */
+export interface MediaInUse {
+  /** How many read the medium of each run. */
+  readonly readers: Map<string, number>;
+  /** Media that were opened a few seconds ago, and those that are about to be. */
+  readonly opened: Map<string, Promise<SeededMedium>>;
+}
+
+export const noMediaInUse = (): MediaInUse => ({ readers: new Map(), opened: new Map() });
+
+/** Who asks for what is about to be opened waits for that. What failed is asked for again by the next. */
+function keeping(opened: MediaInUse["opened"], key: string, open: () => Promise<SeededMedium>): Promise<SeededMedium> {
+  const known = opened.get(key);
+  if (known !== undefined) return known;
+  const opening = open();
+  opened.set(key, opening);
+  const forget = () => opened.delete(key);
+  opening.then(() => setTimeout(forget, KEPT_MS).unref(), forget);
+  return opening;
+}
 
 interface Reading {
   readonly medium: SeededMedium;
   readonly range: { readonly start: number; readonly end: number };
   readonly signal: AbortSignal;
-  readonly readers: MediumReaders;
+  readonly readers: MediaInUse["readers"];
 }
 
-/** Refused before the answer has begun. */
+/** Refused before the answer has begun. Who left before that, or before the first byte, does not count as a reader. */
 function readWhole(deps: ServiceDeps, found: Installation, { medium, range, signal, readers }: Reading) {
+  signal.throwIfAborted();
   const { id } = found.run;
   const now = readers.get(id) ?? 0;
   if (now >= MOST_READERS) throw new AppError("exhausted", `the medium of run ${id} is read by ${now} already`);
   readers.set(id, now + 1);
-  const over = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
+  const over = new AbortController();
+  let isReleased = false;
+  const release = () => {
+    if (isReleased) return;
+    isReleased = true;
+    clearTimeout(longest);
+    signal.removeEventListener("abort", release);
+    over.abort(signal.reason);
+    const left = (readers.get(id) ?? 1) - 1;
+    if (left === 0) readers.delete(id);
+    else readers.set(id, left);
+  };
+  const longest = setTimeout(release, LONGEST_READ_MS).unref();
+  signal.addEventListener("abort", release, { once: true });
   return (async function* () {
     try {
-      yield* medium.read(range, over);
+      yield* medium.read(range, over.signal);
     } catch (error) {
       await noteRefusal(deps, found, error);
       throw error;
     } finally {
-      const left = (readers.get(id) ?? 1) - 1;
-      if (left === 0) readers.delete(id);
-      else readers.set(id, left);
+      release();
     }
   })();
 }

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import {
   SEED_FORMATS,
   SEED_SPECS,
@@ -32,6 +31,7 @@ import { machineStore } from "../../store/machine/machines.ts";
 import { findDocument } from "../../store/run/run-documents.ts";
 import { findInstallerRecord, listRuns } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import type { BootHolds } from "./boot-holds.ts";
 import { hashToken } from "./report-token.ts";
 import type { ReportDesk } from "./reports.ts";
 
@@ -98,19 +98,34 @@ async function noteStarted(
   if (answer instanceof AppError) throw answer;
 }
 
-/** An installer that is over sooner than its run has freed the boot source would run again, on a BMC that keeps the medium. */
-const LONGEST_HOLD_MS = 5_000;
-const HOLD_CHECK_MS = 100;
-
 /**
  * An installer that was told what to install says that it has begun. Saying it again is harmless. It is answered once no further boot of the
  * machine goes to the medium, or that takes too long: until then it does not end, and does not restart the machine.
  */
-export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest, signal: AbortSignal): Promise<void> {
+export async function noteInstallerSeen(
+  deps: ServiceDeps,
+  holds: BootHolds,
+  request: SeedRequest,
+  signal: AbortSignal,
+): Promise<void> {
   const found = await findInstallation(deps, request);
   if (found === undefined) throw notFound();
   const { id } = found.run;
   const order = installerMark(found.token);
+  await holds.wait({
+    key: `${id} ${order}`,
+    note: () => noteBegan(deps, found, request.address),
+    isFree: () => isBootSourceFree(deps, id, order),
+    signal,
+  });
+}
+
+async function noteBegan(
+  deps: ServiceDeps,
+  { run: { id }, step, token }: Installation,
+  address: string | null,
+): Promise<void> {
+  const order = installerMark(token);
   await deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id }]);
     const [run] = await listRuns(tx, { ids: [id] });
@@ -121,16 +136,13 @@ export async function noteInstallerSeen(deps: ServiceDeps, request: SeedRequest,
       id,
       type: "installer_began",
       actor: "installer",
-      address: request.address,
-      data: { step: found.step.name },
+      address,
+      data: { step: step.name },
       set: { installer_seen: { ...known, order, at: nowOf(deps).toISOString() } },
     });
     await work.wake(tx, [{ kind: KIND, id }]);
     await announce(tx);
   });
-  const within = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_HOLD_MS)]);
-  while (!within.aborted && !(await isBootSourceFree(deps, id, order)))
-    await pause(HOLD_CHECK_MS, undefined, { signal: within }).catch(() => undefined);
 }
 
 /** Or the run goes on without it. */

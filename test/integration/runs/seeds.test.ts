@@ -5,14 +5,17 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunService as AllRunsService, RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import type { SeededOrder } from "../../../src/capabilities/seeds/seeded-media.ts";
+import { createSeededMedia } from "../../../src/providers/seeds/seeded-media.ts";
 import { installerMark } from "../../../src/runs/seeds/seed-place.ts";
 import { createCloudInit, deleteCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
+import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type RunBench, startRunBench, startRunSurface, tester } from "../../support/run-bench.ts";
+import { type RunBench, serveSeeds, startRunBench, startRunSurface, tester } from "../../support/run-bench.ts";
 
 /** Machines whose BMCs download media, and whose installers see nothing of a medium's address. */
 const HIDING = ["media_downloaded", "medium_url_hidden"];
@@ -36,6 +39,7 @@ beforeAll(async () => {
   for (const [name, place, seedOn] of [
     ["image-either", location, "either"],
     ["image-inside", location, "image"],
+    ["image-held", `${at}/held/ubuntu-22.04-k8s.iso`, "either"],
     ["image-replaced", `${at}/replaced/ubuntu-22.04-k8s.iso`, "either"],
     ["image-text", `${at}/text/ubuntu-22.04-k8s.iso`, "either"],
     ["image-gone", `${at}/gone/ubuntu-22.04-k8s.iso`, "either"],
@@ -49,9 +53,24 @@ afterAll(async () => {
   await bench.close();
 });
 
+interface Hold {
+  isMeant(range: string): boolean;
+  take(answer: () => void): void;
+}
+const holds: Hold[] = [];
+/** Keeps the next request for such a range of image-held waiting, once. */
+function holdNext(isMeant: Hold["isMeant"]): Promise<() => void> {
+  return new Promise((take) => holds.push({ isMeant, take }));
+}
+
 /** A plain web server, which knows one image and answers ranges. */
 function serveImage(medium: Buffer, { url = "", headers }: IncomingMessage, response: ServerResponse): void {
   if (url.startsWith("/gone/")) return void response.writeHead(404).end();
+  const hold = holds.find(({ isMeant }) => url.startsWith("/held/") && isMeant(headers.range ?? ""));
+  if (hold !== undefined) {
+    holds.splice(holds.indexOf(hold), 1);
+    return void hold.take(() => serveImage(medium, { url, headers } as IncomingMessage, response));
+  }
   if (url.startsWith("/text/")) return void response.writeHead(206, { "content-range": "bytes 0-0/4" }).end("t");
   const [, from, to = ""] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? "") ?? [];
   // Its directories are read when the run is started and when its step begins; all of it is read for the BMC alone.
@@ -175,6 +194,67 @@ describe("an installer whose BMC has one drive", { timeout: 60_000 }, () => {
     expect((await fetch(url)).status).toBe(404);
     const told = JSON.stringify([run, await bench.logs(runId)], (_, value) => (typeof value === "bigint" ? 0 : value));
     expect(told).not.toMatch(/seeds\/run-/);
+  });
+
+  test("that leaves early keeps nobody from its medium, and who reports in crowds is refused", async () => {
+    const id = await machine(ONE_DRIVE);
+    // The run is under way for as long as its BMC downloads the medium.
+    const downloading = holdNext((range) => /^bytes=0-[1-9]/.test(range));
+    const runId = await start(id, "image-held");
+    const letDownload = await downloading;
+    const [row] = await bench.db.query<{ url: string }>(
+      `select step -> 'evidence' -> 'seed' ->> 'url' as url from runs, jsonb_array_elements(facts -> 'steps') as step
+        where id = $1`,
+      [runId],
+    );
+    // A replica that does not know the image yet.
+    const seededMedia = createSeededMedia({ mayReach: () => true });
+    let opens = 0;
+    const counted = {
+      ...seededMedia,
+      open: (order: SeededOrder) => {
+        opens += 1;
+        return seededMedia.open(order);
+      },
+    };
+    let [came, left] = [0, 0];
+    const replica = await serveSeeds({ ...bench.deps, seededMedia: counted }, (app) =>
+      app.addHook("onRequest", async (_, reply) => {
+        came += 1;
+        reply.raw.once("close", () => (left += 1));
+      }),
+    );
+    try {
+      const url = `${replica.httpUrl}${new URL(row?.url ?? "").pathname}`;
+      const range = { range: "bytes=32768-36863" };
+      const outline = holdNext((asked) => asked.startsWith("bytes=32768-"));
+      const leave = new AbortController();
+      const leavers = Array.from({ length: 8 }, () => fetch(url, { headers: range, signal: leave.signal }));
+      const letOutline = await outline;
+      await eventually(async () => came === 8, { what: "all of them have asked" });
+      leave.abort();
+      await Promise.allSettled(leavers);
+      await eventually(async () => left === 8, { what: "all of them have left" });
+      letOutline();
+      expect((await fetch(url, { headers: range })).status).toBe(206);
+      expect(opens).toBeLessThan(9);
+
+      // Nobody's report is noted while another has the run.
+      const home = new URL("phone-home", url).href;
+      const done = new AbortController();
+      await bench.db.transaction(async (tx) => {
+        await lockThings(tx, [{ kind: "run", id: runId }]);
+        const reports = Array.from({ length: 9 }, () => fetch(home, { method: "POST", signal: done.signal }));
+        expect((await Promise.race(reports)).status).toBe(429);
+        done.abort();
+        await Promise.allSettled(reports);
+      });
+    } finally {
+      letDownload();
+      await replica.close();
+    }
+    const run = await bench.ended(runId);
+    expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
   });
 
   test("is given a second medium all the same where there is a drive for it", async () => {

@@ -19,7 +19,7 @@ import type { Capability } from "../../src/capabilities/provider.ts";
 import { Controller } from "../../src/engine/controller.ts";
 import { JournalTail } from "../../src/engine/watch.ts";
 import { silentLog } from "../../src/kernel/log.ts";
-import { hours } from "../../src/kernel/time/duration.ts";
+import { hours, seconds } from "../../src/kernel/time/duration.ts";
 import { SharedClock } from "../../src/kernel/time/shared-clock.ts";
 import type { MachineSpec } from "../../src/lifecycles/machine/machine.ts";
 import type { FakeProviderOptions } from "../../src/providers/fake/fake-provider.ts";
@@ -163,7 +163,8 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   };
   const callersRuns: RunParts = {
     ...starting,
-    readFirmware: wireReadFirmware(db, allThings, wireRunTargets(tools)),
+    // Tests change what devices show, and look again at once.
+    readFirmware: wireReadFirmware(db, allThings, wireRunTargets(tools), seconds(0)),
   };
   const controller = new Controller({
     db,

@@ -1496,7 +1496,8 @@ export declare const RackService: GenService<{
     output: typeof StartRackMaintenanceResponseSchema;
   },
   /**
-   * What StartRackMaintenance would do with the same request, without doing it. Refuses what that refuses. Reads the firmware of the devices.
+   * What StartRackMaintenance would do with the same request, without doing it. Refuses what that refuses. Reads the firmware of the devices;
+   * what a device answered within the last ten seconds is not asked again. RESOURCE_EXHAUSTED while four others are under way on this server.
    *
    * @generated from rpc millwright.v1.RackService.PreviewRackMaintenance
    */

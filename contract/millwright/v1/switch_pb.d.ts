@@ -228,7 +228,8 @@ export declare type AcceptSwitchCertificateRequest = Message<"millwright.v1.Acce
   fingerprint: string;
 
   /**
-   * The certificate of its operating system (NVOS), and not that of its BMC.
+   * The certificate of its operating system (NVOS), and not that of its BMC. Takes the role admin: the password of NVOS is sent to whoever
+   * shows this certificate at the address of the system.
    *
    * @generated from field: bool os = 3;
    */
@@ -825,7 +826,7 @@ export declare const SwitchService: GenService<{
   },
   /**
    * Sets where the operating system of an expected switch is reached, where the BMC of the switch does not report it. FAILED_PRECONDITION
-   * while somebody works on the switch. A pinned certificate stays pinned, whatever the address is.
+   * while somebody works on the switch. A pinned certificate stays pinned, whatever the address is, until an administrator accepts another.
    *
    * @generated from rpc millwright.v1.SwitchService.SetExpectedSwitchOsAddress
    */

@@ -7,7 +7,7 @@ import { deviceIdOf } from "../expected-device/explorer.ts";
 import { exploredSwitch } from "../expected-switch/handlers.ts";
 import { switchHandlers } from "./handlers.ts";
 import { switchLifecycle } from "./lifecycle.ts";
-import type { Switch, SwitchFacts } from "./switch.ts";
+import { nvosAddressOf, type Switch, type SwitchFacts } from "./switch.ts";
 
 const NOW = new Date("2026-01-02T03:04:05.678Z");
 const FACTS: SwitchFacts = {
@@ -23,7 +23,7 @@ const FACTS: SwitchFacts = {
   deviceLog: [],
   deviceLogReadAt: null,
   firmware: {},
-  nvosAddress: null,
+  reportedNvosAddress: null,
   nvosCertificateFingerprint: null,
   slotNumber: null,
   trayIndex: null,
@@ -88,7 +88,7 @@ describe("initializing", () => {
   test("finds the operating system's interface, slot and tray index", async () => {
     expect(await switchHandlers.initializing(device(), context())).toMatchObject({
       event: "interface_associated",
-      facts: { nvosAddress: "127.2.0.1", slotNumber: 7, trayIndex: 2, bmcFirmware: "1.2" },
+      facts: { reportedNvosAddress: "127.2.0.1", slotNumber: 7, trayIndex: 2, bmcFirmware: "1.2" },
     });
   });
 
@@ -100,12 +100,29 @@ describe("initializing", () => {
   test("takes the address of the expected switch and the index of a label where the BMC does not say; a label is no address", async () => {
     const labels = { nvos_address: "127.6.6.6", tray_index: "4" };
     const unset = await switchHandlers.initializing(device({ labels }), context({ interfaces: [] }));
-    expect(unset).toMatchObject({ type: "waiting", facts: { nvosAddress: null } });
+    expect(unset).toMatchObject({ type: "waiting", facts: { reportedNvosAddress: null } });
     const outcome = await switchHandlers.initializing(
       device({ labels, givenNvosAddress: "127.9.9.9" }),
       context({ interfaces: [], place: { slot: null, trayIndex: null } }),
     );
-    expect(outcome).toMatchObject({ event: "interface_associated", facts: { nvosAddress: "127.9.9.9", trayIndex: 4 } });
+    expect(outcome).toMatchObject({
+      event: "interface_associated",
+      facts: { reportedNvosAddress: null, trayIndex: 4 },
+    });
+  });
+
+  test("remembers the address that the BMC reported, until the expected switch gives one", async () => {
+    const facts = { ...FACTS, reportedNvosAddress: "127.2.0.1" };
+    const seen = async (givenNvosAddress: string | null) => {
+      const interfaces = [{ mac: "02:00:5e:10:00:02", address: null }];
+      const { facts: after } = await switchHandlers.initializing(
+        device({ facts, givenNvosAddress }),
+        context({ interfaces }),
+      );
+      return nvosAddressOf({ facts: { ...facts, ...after }, givenNvosAddress });
+    };
+    expect(await seen(null)).toBe("127.2.0.1");
+    expect(await seen("127.9.9.9")).toBe("127.9.9.9");
   });
 
   test.each([

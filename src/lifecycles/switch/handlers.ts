@@ -110,14 +110,17 @@ const hasInterface = (device: Switch, { interfaces = [] }: DeviceInventory): boo
 
 const isOwn = ({ nvosMacs }: Switch, mac: string): boolean => nvosMacs.includes(portMacOf(mac) ?? mac.toLowerCase());
 
-/** Where it stands in the rack and where its operating system is; the expected switch and its labels help where its BMC does not say. */
+/**
+ * Where it stands in the rack and where its operating system is. A label helps where its BMC does not report the index. An address that
+ * the BMC has ceased to report is remembered until the expected switch gives one.
+ */
 function placeOf(device: Switch, { place, interfaces = [] }: DeviceInventory): JsonObject {
   const own = interfaces.find(({ mac, address }) => address !== null && isOwn(device, mac));
   const { facts, labels, givenNvosAddress } = device;
   return {
     slotNumber: place?.slot ?? facts.slotNumber,
     trayIndex: place?.trayIndex ?? indexLabel(labels) ?? facts.trayIndex,
-    nvosAddress: own?.address ?? givenNvosAddress ?? facts.nvosAddress,
+    reportedNvosAddress: own?.address ?? (givenNvosAddress === null ? facts.reportedNvosAddress : null),
   };
 }
 

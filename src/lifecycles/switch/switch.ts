@@ -15,8 +15,8 @@ export interface FabricFact {
 export interface SwitchFacts extends BmcDeviceFacts {
   /** Versions by component, such as bmc or bios. */
   readonly firmware: Readonly<Record<string, string>>;
-  /** Where its own operating system is reached. */
-  readonly nvosAddress: string | null;
+  /** Where its own operating system is reached, as its BMC reported last. */
+  readonly reportedNvosAddress: string | null;
   /** Of the certificate that it showed when the fabric was configured through it. */
   readonly nvosCertificateFingerprint: string | null;
   readonly slotNumber: number | null;
@@ -55,3 +55,10 @@ export interface Switch extends BmcDevice {
     readonly [carried: string]: Json | undefined;
   };
 }
+
+/** Where the password of its operating system is sent: only where its BMC, or else its expected switch, says that the system is. */
+export const nvosAddressOf = ({
+  facts,
+  givenNvosAddress,
+}: Pick<Switch, "givenNvosAddress"> & { readonly facts: Pick<SwitchFacts, "reportedNvosAddress"> }): string | null =>
+  facts.reportedNvosAddress ?? givenNvosAddress;

@@ -35,8 +35,9 @@ const ATTEMPTS = 5;
 
 /**
  * Sets where the operating system of an expected switch is reached. Its password is sent there, so that this is checked, and refused while
- * somebody works on the switch, as the address of a BMC is. The certificate that was pinned stays: another system at the new address
- * gets no password.
+ * somebody works on the switch, as the address of a BMC is. A certificate that is pinned stays, and only an administrator may accept
+ * another: until then, another system at the new address gets no password. Where none is pinned yet, the first system that answers there
+ * is believed, as with BMCs.
  */
 export async function setOsAddress(deps: ServiceDeps, caller: Caller, input: SetOsAddress): Promise<void> {
   const mac = parseMac(input.bmcMac, "bmc_mac_address");

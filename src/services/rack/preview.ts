@@ -52,7 +52,7 @@ export interface RackPreview {
   readonly notes: readonly string[];
 }
 
-export type PreviewDeps = Pick<RunDeps, "db" | "stores" | "steps" | "clock" | "rackLimits" | "readFirmware">;
+export type PreviewDeps = Pick<RunDeps, "db" | "lists" | "stores" | "steps" | "clock" | "rackLimits" | "readFirmware">;
 
 /**
  * What `startRackMaintenance` would lead to with the same input, without doing it: refused for the same reasons, and planned as the rack
@@ -154,7 +154,7 @@ async function durationOf(
 ): Promise<Pick<RackPreview, "expectedDuration" | "durationBasis">> {
   const flashes = devices.some(({ components }) => components.some(({ change }) => change !== "stays"));
   const done = stages.filter(({ skipped }) => skipped === null).map(({ name }) => name);
-  const known = await readMaintenanceDuration(deps.db, { profileId, stages: done, flashes });
+  const known = await readMaintenanceDuration(deps.lists ?? deps.db, { profileId, stages: done, flashes });
   if (known === undefined)
     return { expectedDuration: null, durationBasis: "no maintenance of this kind has succeeded yet" };
   const what = `with the same profile and stages${flashes ? ", which flashed devices" : ""}`;

@@ -22,7 +22,7 @@ export interface AcceptSwitchCertificate {
 
 /**
  * From now on the switch must show this certificate, and no other. What its BMC shows is compared first. What its operating system shows
- * is known only to the run that failed by it; a fingerprint that the system does not show lets nobody in.
+ * is known only to the run that failed by it, and is compared with nothing here: the table of roles keeps that to administrators.
  */
 export async function acceptSwitchCertificate(
   deps: ServiceDeps,

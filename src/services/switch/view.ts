@@ -6,6 +6,7 @@ import { is, type ListPage } from "../call/listing.ts";
 import { type DeviceQuery, pageDevices } from "../device/page-devices.ts";
 import { getSwitch, type SwitchView, viewSwitches } from "./switches.ts";
 
+export { nvosAddressOf } from "../../lifecycles/switch/switch.ts";
 export type { SwitchView } from "./switches.ts";
 
 export interface SwitchQuery extends DeviceQuery {

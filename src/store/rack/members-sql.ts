@@ -50,7 +50,7 @@ export const SWITCHES = listOf(
     id: "s.id",
     state: "s.state",
     trayIndex: "s.facts -> 'trayIndex'",
-    hasOs: `(s.facts ->> 'nvosAddress' is not null and exists (
+    hasOs: `(coalesce(s.facts ->> 'reportedNvosAddress', s.nvos_address) is not null and exists (
       select 1 from expected_switches e where e.facts ->> 'switchId' = s.id and e.nvos_username is not null))`,
     unprovenRun: unprovenRun("switch", "s.id"),
   },

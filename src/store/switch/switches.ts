@@ -16,7 +16,7 @@ export interface SwitchRecord extends Switch, Omit<BmcDeviceRecord, keyof Switch
 const factsSchema = z.object({
   ...bmcDeviceFacts,
   firmware: z.record(z.string(), z.string()).default({}),
-  nvosAddress: z.string().nullable().default(null),
+  reportedNvosAddress: z.string().nullable().default(null),
   nvosCertificateFingerprint: z.string().nullable().default(null),
   slotNumber: z.number().nullable().default(null),
   trayIndex: z.number().nullable().default(null),

@@ -1,7 +1,7 @@
 import type { FabricTarget } from "../../capabilities/rack/fabric.ts";
 import { createBatcher } from "../../kernel/batcher.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
-import type { Switch } from "../../lifecycles/switch/switch.ts";
+import { nvosAddressOf, type Switch } from "../../lifecycles/switch/switch.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import { type BmcCredentials, getOsCredentials } from "../../store/device/bmc-credentials.ts";
 import type { Database } from "../../store/postgres/database.ts";
@@ -47,13 +47,15 @@ export function wireFabricTargets({
 }
 
 /** The expected switch may name the port; otherwise both answer at the same one, which is 443 nearly everywhere. */
-function placeOf({ facts, bmc }: Switch): Omit<FabricTarget, "username" | "password"> | undefined {
-  if (facts.nvosAddress === null) return undefined;
-  const [, host, port] = /^\[?([^\]]+?)\]?(?::(\d{1,5}))?$/.exec(facts.nvosAddress) ?? [];
-  const isIpv6 = facts.nvosAddress.split(":").length > 2 && !facts.nvosAddress.startsWith("[");
+function placeOf(device: Switch): Omit<FabricTarget, "username" | "password"> | undefined {
+  const { facts, bmc } = device;
+  const known = nvosAddressOf(device);
+  if (known === null) return undefined;
+  const [, host, port] = /^\[?([^\]]+?)\]?(?::(\d{1,5}))?$/.exec(known) ?? [];
+  const isIpv6 = known.split(":").length > 2 && !known.startsWith("[");
   const pinned = facts.nvosCertificateFingerprint;
   return {
-    address: isIpv6 ? facts.nvosAddress : (host ?? facts.nvosAddress),
+    address: isIpv6 ? known : (host ?? known),
     port: port === undefined || isIpv6 ? bmc.port : Number(port),
     scheme: bmc.scheme,
     trust: bmc.trust === "pin" && pinned !== null ? { mode: "pin", fingerprint256: pinned } : { mode: bmc.trust },

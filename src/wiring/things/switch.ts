@@ -69,6 +69,8 @@ export const switchThing = defineThing({
     "millwright.v1.SwitchService/GetSwitch":     ["viewer"],
     "millwright.v1.SwitchService/RefreshSwitch": ["operator"],
     "millwright.v1.SwitchService/AcceptSwitchCertificate": ["operator"],
+    // Nobody compares it with what the system shows. With the address, it decides who gets the password of NVOS.
+    "millwright.v1.SwitchService/AcceptSwitchCertificate os": ["admin"],
     "millwright.v1.SwitchService/ListExpectedSwitchOsAddresses": ["viewer", "ForgeAdminCLI", "Machineatron", "SiteAgent"],
     // As the addresses of BMCs: where a password is sent.
     "millwright.v1.SwitchService/SetExpectedSwitchOsAddress": ["operator", "ForgeAdminCLI", "Machineatron", "SiteAgent"],

@@ -196,6 +196,41 @@ describe("a preview", () => {
   });
 });
 
+describe("previews leave room for the runs", () => {
+  test("callers who look at a device at the same time ask its BMC once", async () => {
+    const read = () => bench.runDeps.readFirmware?.({ kind: "machine", id: one }, AbortSignal.timeout(10_000));
+    const [first, second] = await Promise.all([read(), read()]);
+    expect(first?.length).toBeGreaterThan(0);
+    expect(second, "the very same answer").toBe(first);
+  });
+
+  test("the durations of the past are read where lists are", async () => {
+    const asked: string[] = [];
+    const query: typeof bench.db.query = (statement, values) => {
+      asked.push(JSON.stringify(statement));
+      return bench.db.query(statement, values);
+    };
+    const lists = { query, execute: bench.db.execute };
+    const { durationBasis } = await previewRackMaintenance({ ...bench.runDeps, lists }, tester, input());
+    expect(durationBasis).toMatch(/^median of |^no maintenance /);
+    expect(asked.filter((text) => text.includes("percentile_cont"))).toHaveLength(1);
+  });
+
+  test("the fifth of five at a time is refused, and the four are answered", async () => {
+    const client = bench.client(RackService);
+    const calls = await bench.db.transaction(async (tx) => {
+      await tx.query("lock table racks in access exclusive mode");
+      const asked = Array.from({ length: 5 }, () =>
+        refusal(client.previewRackMaintenance({ rackId: "r-see", activities: [{ kind: "power_sequence" }] })),
+      );
+      expect(await Promise.race(asked)).toMatchObject({ code: Code.ResourceExhausted });
+      return asked;
+    });
+    const ends = await Promise.allSettled(calls);
+    expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+});
+
 describe("a preview is refused as its request is, in the same words", () => {
   const both = async (change: Partial<StartRackMaintenance>) => {
     const of = async (call: Promise<unknown>) =>

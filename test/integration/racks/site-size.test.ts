@@ -25,7 +25,7 @@ beforeAll(async () => {
   await db.query(`insert into host_reprovisions (id, state) select 'm-' || at, 'ready' ${each(TRAYS)}`);
   const columns = "id, name, rack_id, bmc_mac, bmc_address, bmc_port, state, facts";
   const values = (prefix: string) =>
-    `'${prefix}' || at, 'device', 'rack-' || r, '${prefix}:' || at, '10.0.0.1', 443, 'ready', jsonb_build_object('serial', at, 'nvosAddress', '10.0.0.2')`;
+    `'${prefix}' || at, 'device', 'rack-' || r, '${prefix}:' || at, '10.0.0.1', 443, 'ready', jsonb_build_object('serial', at, 'reportedNvosAddress', '10.0.0.2')`;
   await db.query(
     `insert into switches (${columns}, nvos_macs) select ${values("sw")}, array['16:' || at] ${each(SWITCHES)}`,
   );

@@ -1,4 +1,6 @@
+import { createClient } from "@connectrpc/connect";
 import { beforeEach, expect, test } from "vitest";
+import { SwitchService } from "../../../contract/millwright/v1/switch_pb.js";
 import {
   addExpectedSwitch,
   type ExpectedSwitchInput,
@@ -7,10 +9,12 @@ import {
 import { listOsAddresses, setOsAddress } from "../../../src/services/expected-switch/os-address.ts";
 import { acceptSwitchCertificate } from "../../../src/services/switch/certificate.ts";
 import { listExpectedSwitches } from "../../../src/store/expected-switch/expected-switches.ts";
+import { MIGRATIONS_DIRECTORY, readMigrations } from "../../../src/store/postgres/migrate.ts";
 import { listSwitches } from "../../../src/store/switch/switches.ts";
+import { wireFabricTargets } from "../../../src/wiring/rack/fabric-targets.ts";
 import { recordClaim } from "../../support/claims.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
-import { type ForgeUnderTest, startForge } from "../api/forge-under-test.ts";
+import { as, type ForgeUnderTest, startForge } from "../api/forge-under-test.ts";
 
 /** Where the password of a switch's operating system is sent, and which certificate must be shown there. */
 let it: ForgeUnderTest;
@@ -63,6 +67,40 @@ test("the address is kept with the row and its switch, is told, and outlives an 
   await set("");
   expect([(await rowOf())?.nvosAddress, (await deviceOf())?.givenNvosAddress]).toEqual([null, null]);
   expect(await listOsAddresses(it.deps, "")).toEqual([]);
+});
+
+test("the password goes where the BMC reports the system, or where its row says; what nobody says any more is forgotten at once", async () => {
+  const targetOf = wireFabricTargets({ db: it.db, secrets: it.deps.secrets });
+  const switches = createClient(SwitchService, it.api.grpc());
+  const shown = async () => (await switches.getSwitch({ id: "sw-1" }, as("ann"))).switch?.os?.address;
+  const unknown = { code: "endpoint_missing" };
+  // As servers of before left it: what the label of a switch said, with nothing that tells so.
+  await expect(targetOf("sw-1")).rejects.toMatchObject(unknown);
+  expect(await shown()).toBe("");
+  await set("192.0.2.7:8443");
+  expect(await targetOf("sw-1")).toMatchObject({ address: "192.0.2.7", port: 8443, password: "nvos-secret" });
+  expect(await shown()).toBe("192.0.2.7:8443");
+  await set("");
+  await expect(targetOf("sw-1")).rejects.toMatchObject(unknown);
+  expect(await shown()).toBe("");
+  await it.db.query(`update switches set facts = facts || '{"reportedNvosAddress": "192.0.2.3"}'`);
+  expect(await targetOf("sw-1")).toMatchObject({ address: "192.0.2.3", port: 443 });
+});
+
+test("the migration forgets what a label said, and nothing that a row gives or a BMC reported", async () => {
+  await it.db.query(
+    `insert into switches (id, name, bmc_mac, bmc_address, bmc_port, state, labels, nvos_address, facts)
+     select id, id, mac, '192.0.2.1', 443, 'ready', '{"nvos_address": "192.0.2.66"}', given, jsonb_build_object('serial', 'S', 'nvosAddress', fact)
+       from (values ('sw-2', '02:00:00:00:00:12', null, '192.0.2.66'), ('sw-3', '02:00:00:00:00:13', '192.0.2.66', '192.0.2.66'),
+                    ('sw-4', '02:00:00:00:00:14', null, '192.0.2.5')) as v(id, mac, given, fact)`,
+  );
+  const migration = (await readMigrations(MIGRATIONS_DIRECTORY)).find(({ id }) => id.startsWith("0054"));
+  await it.db.query(migration?.sql ?? "");
+  expect(await it.db.query("select id, facts from switches where id <> 'sw-1' order by id")).toEqual([
+    { id: "sw-2", facts: { serial: "S" } },
+    { id: "sw-3", facts: { serial: "S", nvosAddress: "192.0.2.66" } },
+    { id: "sw-4", facts: { serial: "S", nvosAddress: "192.0.2.5" } },
+  ]);
 });
 
 test.each(["http://192.0.2.7", "192.0.2.7/path", "a b", "user@host", "192.0.2.7:0", "[::1"])(

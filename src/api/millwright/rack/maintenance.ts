@@ -7,6 +7,7 @@ import type {
 import { wrongField } from "../../../kernel/errors.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import { deleteRack } from "../../../services/rack/deletion.ts";
+import { limitPreviews } from "../../../services/rack/limited-preview.ts";
 import {
   clearRackError,
   reprovisionRack,
@@ -15,7 +16,7 @@ import {
   startRackMaintenance,
   terminateRackMaintenance,
 } from "../../../services/rack/maintenance.ts";
-import { type PreviewDeps, previewRackMaintenance } from "../../../services/rack/preview.ts";
+import type { PreviewDeps } from "../../../services/rack/preview.ts";
 import { nonEmpty } from "../../convert/fields.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 import { rackPreviewOf } from "./preview-messages.ts";
@@ -25,12 +26,13 @@ type Activity = StartRackMaintenance["activities"][number];
 /** A request of a maintenance, and of its preview: the two have the same fields. */
 type Asked = Omit<StartRackMaintenanceRequest, "$typeName" | "$unknown">;
 
-export const rackMaintenance = (deps: ServiceDeps & PreviewDeps) =>
-  ({
+export function rackMaintenance(deps: ServiceDeps & PreviewDeps) {
+  const preview = limitPreviews();
+  return {
     startRackMaintenance: async (request, { values }) =>
       startRackMaintenance(deps, values.get(callerKey), inputFrom(request)),
     previewRackMaintenance: async (request, { values }) =>
-      rackPreviewOf(await previewRackMaintenance(deps, values.get(callerKey), inputFrom(request))),
+      rackPreviewOf(await preview(deps, values.get(callerKey), inputFrom(request))),
     async terminateRackMaintenance({ rackId }, { values }) {
       await terminateRackMaintenance(deps, values.get(callerKey), rackId);
       return {};
@@ -49,7 +51,8 @@ export const rackMaintenance = (deps: ServiceDeps & PreviewDeps) =>
       await deleteRack(deps, values.get(callerKey), { id, detach });
       return {};
     },
-  }) satisfies Partial<ServiceImpl<typeof RackService>>;
+  } satisfies Partial<ServiceImpl<typeof RackService>>;
+}
 
 const inputFrom = (request: Asked): StartRackMaintenance => ({
   rackId: request.rackId,

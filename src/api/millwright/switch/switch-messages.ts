@@ -5,7 +5,7 @@ import {
   type SwitchFabricSchema,
   type SwitchSchema,
 } from "../../../../contract/millwright/v1/switch_pb.js";
-import type { SwitchQuery, SwitchView } from "../../../services/switch/view.ts";
+import { nvosAddressOf, type SwitchQuery, type SwitchView } from "../../../services/switch/view.ts";
 import { int32Of, nonEmpty, timestampOf, wordFor } from "../../convert/fields.ts";
 import { listRequestFrom } from "../../convert/listing.ts";
 import { switchStateForWord } from "../../forge/switch-state.ts";
@@ -49,7 +49,7 @@ export function switchOf(view: SwitchView): MessageInitShape<typeof SwitchSchema
     ...(facts.fabric && { fabric: fabricOf(facts.fabric) }),
     firmware: { ...facts.firmware },
     os: {
-      address: facts.nvosAddress ?? "",
+      address: nvosAddressOf(device) ?? "",
       macs: [...device.nvosMacs],
       certificateFingerprint: facts.nvosCertificateFingerprint ?? "",
     },

@@ -116,10 +116,10 @@ function addManaging(sw: Command, run: Run): void {
     .argument(...ID)
     .description("pin the certificate that a switch shows since its BMC was replaced or given a new one")
     .requiredOption("--fingerprint <sha256>", "as compared at the switch, with or without colons; `explain` prints it")
-    .option("--nvos", "the certificate of its operating system, and not that of its BMC")
+    .option("--nvos", "the certificate of its operating system (NVOS), and not that of its BMC; takes the role admin")
     .addHelpText(
       "after",
-      "\nThe server refuses another fingerprint than the one that the BMC shows.\n\nExample:\n  millwright switch accept-certificate rack-1-switch-1 --nvos --fingerprint AB:CD:…",
+      "\nThe server refuses another fingerprint than the one that the BMC shows. It does not compare that of NVOS (`--nvos`): whoever shows this certificate at the address of NVOS gets its password.\n\nExample:\n  millwright switch accept-certificate rack-1-switch-1 --nvos --fingerprint AB:CD:…",
     )
     .action((id: string, options: { readonly fingerprint: string; readonly nvos?: boolean }) =>
       run(async (session) =>

@@ -65,6 +65,8 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "device-groups:written",
     "fleet-profiles:removed",
     "fleet-profiles:written",
+    "fleet-roce:removed",
+    "fleet-roce:written",
     "fleet-sites:changed",
     "fleet-sites:removed",
     "fleet-sites:written",

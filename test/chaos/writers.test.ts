@@ -58,6 +58,8 @@ const KILLS: readonly Kill[] = [
   { at: "fleet-sites:removed",     write: "remove the fleet site",      before: ["add a fleet site"],                        tables: ["fleet_sites", "journal", "secrets"] },
   { at: "fleet-profiles:written",  write: "set a fleet profile",        before: ["add a fleet site"],                        tables: ["fleet_profiles", "journal"] },
   { at: "fleet-profiles:removed",  write: "remove the fleet profile",   before: ["add a fleet site", "set a fleet profile"], tables: ["fleet_profiles", "journal"] },
+  { at: "fleet-roce:written",      write: "assign RoCE addresses",      before: ["add a fleet site"],                        tables: ["fleet_roce_links", "journal"] },
+  { at: "fleet-roce:removed",      write: "remove the RoCE assignment", before: ["add a fleet site", "assign RoCE addresses"], tables: ["fleet_roce_links", "journal"] },
   { at: "rack-profiles:removed",  write: "delete the rack profile",     before: ["put a rack profile"],                      tables: ["journal", "rack_profiles"] },
   { at: "device-groups:removed",  write: "delete the group",            before: ["create a group"],                          tables: ["device_groups", "journal"] },
   { at: "create:inserted",        write: "order an install",            before: ["register a machine", "create a workflow"], tables: ["installs", "journal", "work"] },

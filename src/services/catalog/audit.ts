@@ -15,6 +15,7 @@ export const CATALOG_KINDS = [
   "rack_profile",
   "fleet_site",
   "fleet_profile",
+  "fleet_roce",
 ] as const;
 export type CatalogKind = (typeof CATALOG_KINDS)[number];
 

@@ -1,6 +1,7 @@
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { listProfiles } from "../../store/fleet/profiles.ts";
+import { listRoceAssignments } from "../../store/fleet/roce.ts";
 import { type FleetSite, fleetSites, insertSite, removeSite, updateSite } from "../../store/fleet/sites.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
@@ -19,8 +20,14 @@ const SITES: Catalog<FleetSite> = {
   table: fleetSites,
   async findUser(tx, name) {
     const [profile] = await listProfiles(tx, { site: name, limit: 1 });
+    if (profile)
+      return { does: `profile ${profile.name} belongs to`, next: `millwright fleet profile list --site ${name}` };
+    const [roce] = await listRoceAssignments(tx, { site: name, limit: 1 });
     return (
-      profile && { does: `profile ${profile.name} belongs to`, next: `millwright fleet profile list --site ${name}` }
+      roce && {
+        does: `the RoCE assignment of ${roce.hostname} belongs to`,
+        next: `millwright fleet roce list --site ${name}`,
+      }
     );
   },
   remove: ({ secrets }, tx, name) => removeSite(tx, secrets, name),

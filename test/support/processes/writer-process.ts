@@ -11,6 +11,7 @@ import { createImage } from "../../../src/services/catalog/images.ts";
 import { deleteProfile, putProfile } from "../../../src/services/catalog/rack-profiles.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
 import { deleteProfile as removeFleetProfile, setProfile } from "../../../src/services/fleet/profiles.ts";
+import { deleteRoceAssignment, setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import type { MaasGate } from "../../../src/services/fleet/site-target.ts";
 import { addSite, changeSite, deleteSite } from "../../../src/services/fleet/sites.ts";
 import { bootNode } from "../../../src/services/install/boot/boot.ts";
@@ -244,6 +245,13 @@ export const WRITES = {
     changeSite({ ...deps, maas: anyMaas }, caller, { ...fleetSite, apiKey: "d:e:f", description: "another" }),
   "remove the fleet site": (deps) => deleteSite(deps, caller, fleetSite.name),
   "set a fleet profile": (deps) => setProfile(deps, caller, { site: fleetSite.name, name: "h100", policy: {} }),
+  "assign RoCE addresses": (deps) =>
+    setRoceAssignments(deps, caller, {
+      site: fleetSite.name,
+      nodes: [{ hostname: "gpu-1", links: [{ port: "ib0", subnet: "10.10.0.0/24", ipAddress: "10.10.0.1" }] }],
+    }),
+  "remove the RoCE assignment": (deps) =>
+    deleteRoceAssignment(deps, caller, { site: fleetSite.name, hostname: "gpu-1" }),
   "remove the fleet profile": (deps) => removeFleetProfile(deps, caller, fleetSite.name, "h100"),
   "create a group": (deps) => createGroup(deps, caller, group),
   "delete the group": async (deps) => {

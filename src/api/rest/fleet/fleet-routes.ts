@@ -1,6 +1,7 @@
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import type { AnyRoute } from "../route.ts";
 import { profileRoutes } from "./profiles.ts";
+import { roceRoutes } from "./roce.ts";
 import { siteRoutes } from "./sites.ts";
 
 export interface FleetRouteDeps {
@@ -8,4 +9,8 @@ export interface FleetRouteDeps {
 }
 
 /** GPU nodes over MAAS. */
-export const fleetRoutes = (deps: FleetRouteDeps): AnyRoute[] => [...siteRoutes(deps), ...profileRoutes(deps)];
+export const fleetRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
+  ...siteRoutes(deps),
+  ...profileRoutes(deps),
+  ...roceRoutes(deps),
+];

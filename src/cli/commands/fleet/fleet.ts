@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
 import type { SetProfileOptions } from "./profiles.ts";
+import { addRoceCommands } from "./roce-commands.ts";
 import type { AddSiteOptions, UpdateSiteOptions } from "./sites.ts";
 
 const KEY_OPTION = [
@@ -17,6 +18,7 @@ export function addFleetCommands(program: Command, run: Run): void {
   const fleet = program.command("fleet").description("GPU nodes over MAAS: sites and profiles");
   addSiteCommands(fleet, run);
   addProfileCommands(fleet, run);
+  addRoceCommands(fleet, run);
   fleet
     .command("preflight")
     .argument(...SITE)

@@ -3,7 +3,7 @@ import { type ApiCall, type ApiReply, type ApiRoute, ok } from "./api-route.ts";
 import type { Form } from "./form.ts";
 import { machineJson } from "./machine-json.ts";
 import type { MachineRecord } from "./machine-record.ts";
-import { commission, OPERATIONS, USER } from "./operations.ts";
+import { commission, mayRelease, OPERATIONS, release, USER } from "./operations.ts";
 import type { Region } from "./region.ts";
 import { ALLOCATED, COMMISSIONING, NEW, nameOf, READY } from "./statuses.ts";
 
@@ -21,6 +21,7 @@ export const MACHINE_ROUTES: readonly ApiRoute[] = [
   { method: "POST", path: ALL, op: null, handle: create },
   { method: "POST", path: ALL, op: "allocate", handle: allocate },
   { method: "POST", path: ALL, op: "accept", handle: accept },
+  { method: "POST", path: ALL, op: "release", handle: releaseAll },
   { method: "GET", path: ONE, op: null, handle: (call) => shown(call.region, found(call)) },
   { method: "PUT", path: ONE, op: null, handle: update },
   { method: "DELETE", path: ONE, op: null, handle: remove },
@@ -122,7 +123,8 @@ function allocate({ region, form }: ApiCall): ApiReply {
         status === READY && (id === undefined || id === systemId) && (name === undefined || name === hostname),
     );
   if (free === undefined) throw conflict("No available machine matches constraints");
-  return shown(region, region.save({ ...region.moved(free, ALLOCATED), owner: USER }));
+  const taken = region.save({ ...region.moved(free, ALLOCATED), owner: USER });
+  return ok({ ...machineJson(region, taken), constraints_by_type: {} });
 }
 
 function accept({ region, form }: ApiCall): ApiReply {
@@ -132,4 +134,16 @@ function accept({ region, form }: ApiCall): ApiReply {
     throw conflict(`Cannot accept node enlistment: ${refused.map(({ systemId }) => systemId).join(", ")} is not new.`);
   const accepted = machines.map((machine) => (machine.status === NEW ? commission(region, machine) : machine));
   return ok(accepted.map((machine) => machineJson(region, machine)));
+}
+
+/** All or none; answers with the ids of those that it began to release. */
+function releaseAll({ region, form }: ApiCall): ApiReply {
+  const machines = form.all("machines").map((id) => region.machine(id));
+  const refused = machines.filter((machine) => !mayRelease(machine));
+  if (refused.length > 0)
+    throw conflict(
+      `Machine(s) cannot be released in their current state: ${refused.map(({ systemId, status }) => `${systemId} ('${nameOf(status)}')`).join(", ")}.`,
+    );
+  const begun = machines.filter((machine) => release(region, machine, form) !== machine);
+  return ok(begun.map(({ systemId }) => systemId));
 }

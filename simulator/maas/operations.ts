@@ -129,8 +129,12 @@ function endOfDeployment(region: Region, machine: MachineRecord): MachineRecord[
   return after(region, TAKES.deploying, status.DEPLOYED);
 }
 
-function release(region: Region, machine: MachineRecord, form: Form): MachineRecord {
-  if (machine.status === status.READY || machine.status === status.RELEASING) return machine;
+const isReleased = ({ status: is }: MachineRecord): boolean => is === status.READY || is === status.RELEASING;
+export const mayRelease = (machine: MachineRecord): boolean =>
+  isReleased(machine) || (RELEASABLE.includes(machine.status) && !machine.isLocked);
+
+export function release(region: Region, machine: MachineRecord, form: Form): MachineRecord {
+  if (isReleased(machine)) return machine;
   if (!RELEASABLE.includes(machine.status))
     throw conflict(`Machine cannot be released in its current state ('${status.nameOf(machine.status)}').`);
   if (machine.isLocked) throw conflict(`Machine ${machine.hostname} is locked.`);

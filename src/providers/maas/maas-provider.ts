@@ -194,8 +194,12 @@ const commandsOf =
     op: string,
     call: CallContext,
     form: Fields = [],
-  ): Promise<MaasMachine> =>
-    readable(await client.ask(target, { method: "POST", path: placeOf(systemId), op, form }, call), systemId);
+  ): Promise<MaasMachine> => {
+    const path = placeOf(systemId);
+    const answer = machineOf(await client.ask(target, { method: "POST", path, op, form }, call));
+    // Some versions answer some commands with nothing, or with "OK".
+    return answer ?? readable(await client.ask(target, { method: "GET", path }, call), systemId);
+  };
 
 function readable(value: unknown, name: string): MaasMachine {
   const machine = machineOf(value);

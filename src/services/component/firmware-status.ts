@@ -1,7 +1,13 @@
+import { isWholeRack } from "../../lifecycles/rack/scope.ts";
 import { isActive, type Run } from "../../runs/model/run.ts";
 import { WRITES_FIRMWARE } from "../../runs/targets/writes-firmware.ts";
 import { findPlacedDevices } from "../../store/component/devices.ts";
-import { type FirmwareRequest, findFirmwareRuns, listFirmwareRequests } from "../../store/component/firmware-runs.ts";
+import {
+  type FirmwareRequest,
+  findCurrentFirmwareRequests,
+  findFirmwareRuns,
+  listFirmwareRequests,
+} from "../../store/component/firmware-runs.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { type ComponentKind, type ComponentTarget, checkTarget, unknownComponent } from "./component-ids.ts";
@@ -40,24 +46,23 @@ export async function readFirmwareStatus(
   const devices = await findPlacedDevices(deps.db, kind, ids);
   const runs = await findFirmwareRuns(deps.db, { kind, ids });
   const racks = [...new Set([...devices.values()].flatMap(({ rackId }) => rackId ?? []))];
-  const requests = await latestOf(deps.db, racks);
+  const requests = racks.length === 0 ? new Map() : await findCurrentFirmwareRequests(deps.db, racks);
   return ids.map((id) => {
     const device = devices.get(id);
     if (!device) return nothing(refused(id, unknownComponent(kind, id)));
     const run = runs.get(id);
-    const request = device.rackId === null ? undefined : requests.get(device.rackId);
-    const isQueued = request?.outcome === null && (run === undefined || run.createdAt < request.at);
-    if (request && isQueued) return { ...statusOfRequest(id, request), state: "queued" };
+    const ofRack: readonly FirmwareRequest[] = requests.get(device.rackId ?? "") ?? [];
+    const pending = ofRack.find((request) => request.outcome === null && covers(request, kind, id));
+    if (pending && (run === undefined || run.createdAt < pending.at)) return statusOfRequest(id, pending);
     return run ? statusOfRun(id, run) : nothing(succeeded(id));
   });
 }
 
-/** Of each rack the latest request for firmware. */
-async function latestOf(db: Queryable, rackIds: readonly string[]): Promise<ReadonlyMap<string, FirmwareRequest>> {
-  if (rackIds.length === 0) return new Map();
-  const requests = await listFirmwareRequests(db, { rackIds }, rackIds.length * 20);
-  return new Map(requests.toReversed().map((request) => [request.rackId, request]));
-}
+const LISTS = { machine: "machine_ids", switch: "switch_ids", power_shelf: "power_shelf_ids" } as const;
+
+/** A request that names devices says nothing of the others of its rack. */
+const covers = ({ scope }: FirmwareRequest, kind: keyof typeof LISTS, id: string): boolean =>
+  scope === null || isWholeRack(scope) || scope[LISTS[kind]].includes(id);
 
 function statusOfRun(id: string, run: Run): FirmwareStatus {
   const payload = run.plan.steps.find(({ kind }) => WRITES_FIRMWARE.has(kind))?.payload;
@@ -99,11 +104,11 @@ const statusOfRequest = (id: string, request: FirmwareRequest): FirmwareStatus =
 
 async function statusOfRacks(db: Queryable, ids: readonly string[]): Promise<readonly FirmwareStatus[]> {
   const racks = await findKnownRacks(db, ids);
-  const requests = await latestOf(db, ids);
+  const requests = await findCurrentFirmwareRequests(db, ids);
   return ids.map((id) => {
     const rack = racks.get(id);
     if (!rack) return nothing(refused(id, unknownComponent("rack", id)));
-    const request = requests.get(id);
+    const [request] = requests.get(id) ?? [];
     if (!request) return nothing(succeeded(id));
     const status = statusOfRequest(id, request);
     const isAtWork = request.outcome === null && rack.carriesOut === request.requestId;

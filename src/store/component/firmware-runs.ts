@@ -1,3 +1,4 @@
+import type { MaintenanceScope } from "../../lifecycles/rack/rack.ts";
 import type { Run } from "../../runs/model/run.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { parseRun, RUN_COLUMNS, type RunRow } from "../run/runs.ts";
@@ -87,12 +88,32 @@ export interface FirmwareRequest {
   readonly outcome: string | null;
   readonly endedAt: Date | null;
   readonly message: string | null;
+  /** The devices that it names; null, and where all lists are empty: the whole rack. */
+  readonly scope: MaintenanceScope | null;
 }
 
 export interface FirmwareRequestFilter {
   readonly requestId?: string;
   readonly firmwareId?: string;
   readonly rackIds?: readonly string[];
+}
+
+const REQUEST_COLUMNS = `request_id as "requestId", rack_id as "rackId", requested_at as at, firmware_id as "firmwareId", outcome,
+  ended_at as "endedAt", message, scope`;
+
+/** Of each rack the newest request, and those that have not ended: of one rack the newest first. */
+export async function findCurrentFirmwareRequests(
+  db: Queryable,
+  rackIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly FirmwareRequest[]>> {
+  const requests = await db.query<FirmwareRequest>(
+    `select f.* from unnest($1::text[]) as rack (id)
+            cross join lateral (select ${REQUEST_COLUMNS} from rack_firmware_applied a where a.rack_id = rack.id
+              and (a.outcome is null or a.requested_at = (select max(b.requested_at) from rack_firmware_applied b where b.rack_id = rack.id))) f
+      order by f.at desc, f."requestId"`,
+    [rackIds],
+  );
+  return Map.groupBy(requests, ({ rackId }) => rackId);
 }
 
 /** The newest first. */
@@ -102,8 +123,7 @@ export async function listFirmwareRequests(
   limit: number,
 ): Promise<readonly FirmwareRequest[]> {
   return db.query<FirmwareRequest>(
-    `select request_id as "requestId", rack_id as "rackId", requested_at as at, firmware_id as "firmwareId", outcome,
-            ended_at as "endedAt", message from rack_firmware_applied
+    `select ${REQUEST_COLUMNS} from rack_firmware_applied
       where ($1::text is null or request_id = $1) and ($2::text[] is null or rack_id = any($2)) and ($3::text is null or firmware_id = $3)
       order by requested_at desc, request_id limit ${Math.floor(limit)}`,
     [requestId ?? null, rackIds ?? null, firmwareId ?? null],

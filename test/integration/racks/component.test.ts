@@ -203,6 +203,11 @@ describe("status and versions", () => {
       { state: FirmwareUpdateState.FW_STATE_UNKNOWN },
       { result: { status: Status.NOT_FOUND } },
     ]);
+    await update(trays("h2"));
+    expect((await read())[0], "the request names another tray").toMatchObject({
+      state: FirmwareUpdateState.FW_STATE_UNKNOWN,
+    });
+    await terminateRackMaintenance(it.deps, tester, rack);
     await update(trays("h1"));
     expect((await read())[0]).toMatchObject({ state: FirmwareUpdateState.FW_STATE_QUEUED, targetVersion: "fw-v2.1" });
     const racks = await it.forge.getComponentFirmwareStatus({

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { readFirmwareStatus } from "../../../src/services/component/firmware-status.ts";
 import { deleteRack, forceDeleteRack } from "../../../src/services/rack/deletion.ts";
 import {
   clearRackError,
@@ -108,6 +109,8 @@ describe("a requested maintenance", () => {
       state: { origin: "activity", failure: { code: "firmware_unknown" } },
     });
     expect(failed.state.cause).toContain("there is no firmware fw-none");
+    const status = async () => readFirmwareStatus(surface.deps, { kind: "rack", ids: ["r-loop"] });
+    expect(await status()).toMatchObject([{ state: "failed", targetVersion: "fw-none", message: failed.state.cause }]);
     await racks.wake("r-loop");
     const count = () => listRuns(surface.db, { target: { kind: "rack", id: "r-loop" } }).then((runs) => runs.length);
     const before = await count();
@@ -136,6 +139,8 @@ describe("a requested maintenance", () => {
       outcome: "completed",
       message: "firmware_upgrade skipped: firmware fw-late is not available",
     });
+    const status = await readFirmwareStatus(surface.deps, { kind: "rack", ids: ["r-late"] });
+    expect(status).toMatchObject([{ state: "completed", targetVersion: "fw-late" }]);
   });
 
   test("really switches trays off and on, tier by tier", async () => {

@@ -1,4 +1,5 @@
 import type { CauseFacts, FactName, Peer } from "./causes/facts.ts";
+import { FLEET_CAUSES } from "./causes/fleet-causes.ts";
 
 export { type CauseFacts, FACTS, type FactName, PEERS, type Peer } from "./causes/facts.ts";
 
@@ -367,6 +368,7 @@ export const CAUSES = {
     disposition: "fail",
     facts: ["name"],
   },
+  ...FLEET_CAUSES,
   taken_over: {
     doc: "A person took the job over while it ran.",
     helps: "Ask that person; then resume the run, or cancel it.",

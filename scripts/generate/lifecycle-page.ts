@@ -32,7 +32,7 @@ const OWNER_HEADINGS: Readonly<Record<Owner, readonly [heading: string, doc: str
 export function lifecyclePage(lifecycle: AnyLifecycle): string {
   return page(
     pageHead(`Lifecycle: ${spoken(lifecycle.kind)}`, "its table in `src/lifecycles`"),
-    `Kind ${code(lifecycle.kind)}. A new one begins in ${code(lifecycle.initial)}.`,
+    `Kind ${code(lifecycle.kind)}. A new one begins in ${[lifecycle.initial, ...(lifecycle.alsoInitial ?? [])].map(code).join(" or ")}.`,
     `\`\`\`mermaid\n${diagram(lifecycle)}\n\`\`\``,
     "## States",
     states(lifecycle),

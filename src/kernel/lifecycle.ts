@@ -164,6 +164,8 @@ export type Row<T, S extends string = string, Tr = Trigger<T>> =
 export interface Lifecycle<T, S extends string = string, R extends readonly Row<T, S>[] = readonly Row<T, S>[]> {
   readonly kind: string;
   readonly initial: S;
+  /** Other states in which a new thing may begin, where whoever makes it says so. Absent: there are none. */
+  readonly alsoInitial?: readonly S[];
   readonly states: { readonly [name in S]: StateSpec };
   readonly transitions: R;
   /** Facts that are kept, but of which no event tells: they change all the time, or are not for everybody. */
@@ -232,6 +234,7 @@ export function defineLifecycle<T extends Thing>() {
   return <const S extends string, const R extends readonly Row<T, NoInfer<S>>[]>(definition: {
     readonly kind: string;
     readonly initial: NoInfer<S>;
+    readonly alsoInitial?: readonly NoInfer<S>[];
     readonly states: { readonly [name in S]: StateSpec };
     readonly transitions: R;
     readonly quietFacts?: readonly string[];
@@ -264,10 +267,11 @@ function findFaults<T extends Thing, S extends string>(lifecycle: Lifecycle<T, S
     if (from !== ANY && known.has(from) && lifecycle.states[from].terminal)
       faults.push(`${from} is terminal, yet a row leaves it`);
   }
-  if (!known.has(lifecycle.initial)) faults.push(`the initial state ${lifecycle.initial} is no state`);
+  for (const name of [lifecycle.initial, ...(lifecycle.alsoInitial ?? [])])
+    if (!known.has(name)) faults.push(`the initial state ${name} is no state`);
   if (faults.length > 0) return faults;
 
-  const reached = new Set<S>([lifecycle.initial]);
+  const reached = new Set<S>([lifecycle.initial, ...(lifecycle.alsoInitial ?? [])]);
   for (const state of reached) {
     for (const [, , to] of rowsFrom(lifecycle, state)) if (to !== GONE && to !== STAY) reached.add(to);
   }

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Maas } from "../capabilities/fleet/maas.ts";
 import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import type { Config } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
@@ -73,6 +74,8 @@ export interface EngineWiring {
   readonly hardware?: EngineHardware;
   /** Absent: no image is served with a seed in it. */
   readonly seededMedia?: SeededMedia;
+  /** Absent: no MAAS is called. */
+  readonly maas?: Maas;
   readonly things: readonly ThingParts[];
 }
 
@@ -146,7 +149,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       ipmi: config.ipmi,
       ...fakeOf(config.fake, clock),
     });
-  const served = seededMedia && { seededMedia };
+  const served = { ...(seededMedia && { seededMedia }), ...(wiring.maas && { maas: wiring.maas }) };
   const settings = { ...settingsOf(config), ...firmwareFiles, ...served, ...certificatesOf(config, log) };
   const starting = wireRunParts({
     db,

@@ -70,6 +70,8 @@ export function wireMachineHardware(options: MachineHardwareOptions): MachineHar
     redfish: () => bmcs.redfish,
     ipmi: () => bmcs.ipmi,
     ironic: () => ironic.can,
+    // Nobody but MAAS touches its BMC.
+    maas: () => ({}),
     ...(fake && { fake: () => fake.can }),
   };
 

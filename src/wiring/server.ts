@@ -101,6 +101,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const { artifacts, missingFiles } = firmwareFiles;
     stops.add("downloads of missing firmware files", async () => missingFiles.close());
     const seededMedia = createSeededMedia({ mayReach: createAddressFilter(config.install.imageNetworks) });
+    const maas = wireMaasGate({ config, db, secrets, log, metrics, clock });
+    stops.add("the calls to MAAS", async () => maas.close());
     const engine = startEngine({
       db,
       secrets,
@@ -113,12 +115,11 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       clock,
       firmwareFiles,
       seededMedia,
+      maas,
       things,
       ...(options.hardware && { hardware: options.hardware }),
     });
     stops.add("the engine", () => engine.stop());
-    const maas = wireMaasGate({ config, db, secrets, log, metrics, clock });
-    stops.add("the calls to MAAS", async () => maas.close());
     const { providers } = engine.hardware;
     const { clusterAccess } = engine.hardware;
     const deps: ServiceDeps = {

@@ -100,5 +100,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"expected_switch","short":"esw","idLength":36},
     {"kind":"host_reprovision","short":"","idLength":0},
     {"kind":"expected_rack","short":"er","idLength":0},
+    {"kind":"fleet_node","short":"","idLength":0},
   ],
 };

@@ -12,6 +12,7 @@ import { MACHINE_PHASES, type Machine, PHASES_AFTER_RUN } from "./machine.ts";
 const SPECIFICATION = [
   ["FACTORY_READY", "caller", "accept",            "READY",         undefined],
   ["FACTORY_READY", "other",  "inspected",         "READY",         undefined],
+  ["FACTORY_READY", "other",  "onboarded",         "READY",         undefined],
   ["READY",         "caller", "enter_maintenance", "MAINTENANCE",   undefined],
   ["IN_SERVICE",    "caller", "enter_maintenance", "MAINTENANCE",   undefined],
   ["MAINTENANCE",   "caller", "exit_maintenance",  "READY",         "needsNobody"],

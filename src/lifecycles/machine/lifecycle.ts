@@ -69,6 +69,7 @@ export const machineLifecycle = defineLifecycle<Machine>()({
     // from           trigger                     to
     ["FACTORY_READY", asked("accept"),            "READY"],
     ["FACTORY_READY", caused("inspected"),        "READY"],
+    ["FACTORY_READY", caused("onboarded"),        "READY",         { added: "a fleet node on it was onboarded: it is as usable as one that was inspected" }],
     ["READY",         asked("enter_maintenance"), "MAINTENANCE",   { carries: toBeDrained }],
     ["IN_SERVICE",    asked("enter_maintenance"), "MAINTENANCE",   { carries: toBeDrained }],
     ["MAINTENANCE",   asked("exit_maintenance"),  "READY",         { provided: needsNobody }],

@@ -42,7 +42,7 @@ export interface SshEndpoint {
 }
 
 /** The ways to work on machines. `fake` is there only where the server was told to have it. */
-export const MACHINE_PROVIDERS = ["datacenter", "redfish", "ipmi", "ironic", "fake"] as const;
+export const MACHINE_PROVIDERS = ["datacenter", "redfish", "ipmi", "ironic", "maas", "fake"] as const;
 export type MachineProvider = (typeof MACHINE_PROVIDERS)[number];
 
 export const BMC_PROTOCOLS = ["redfish", "ipmi"] as const;

@@ -55,7 +55,15 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
   const left = withoutResidueOf(come, eachLineOnce([...readResidue(run.facts), ...residue]));
   const now = context.clock.now();
   const cause = failure && { cause: failure.cause };
-  const onTarget = { phase, message, ...cause, at: now, residue: [...withoutResidueOf(come, known), ...left] };
+  const needsPerson = failure && (!failure.retryable || run.manual !== null) && { needsPerson: true as const };
+  const onTarget = {
+    phase,
+    message,
+    ...cause,
+    ...needsPerson,
+    at: now,
+    residue: [...withoutResidueOf(come, known), ...left],
+  };
   return happened(EVENT_OF_END[phase], {
     ...(message !== "" && { message }),
     ...cause,

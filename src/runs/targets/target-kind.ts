@@ -32,6 +32,8 @@ export interface RunEnd {
   readonly message: string;
   /** The same for programs, where the run failed. */
   readonly cause?: Cause;
+  /** It failed, and no retry helps before a person has seen to it. */
+  readonly needsPerson?: true;
   readonly at: Date;
   /** What is left behind on the target: what it listed before and is not undone since, and what this run adds. */
   readonly residue: readonly Residue[];

@@ -18,6 +18,8 @@ interface Creation {
   /** Otherwise one that exists already is an error. */
   readonly ifMissing?: boolean;
   readonly reason?: string;
+  /** One of the states in which its lifecycle lets a thing begin. Absent: its initial one. */
+  readonly state?: string;
 }
 
 /** Inserts one thing, as `createAll` does. Returns whether the row is new. */
@@ -26,7 +28,7 @@ export async function create(tx: Transaction, store: ThingStore, thing: NewThing
 }
 
 /**
- * Inserts things, all with the same columns, in their initial state, with their first journal entries and wake-ups; the caller
+ * Inserts things, all with the same columns, in the same initial state, with their first journal entries and wake-ups; the caller
  * holds their locks. A thing that was removed and comes again goes on counting where it left, so that watchers never see versions
  * go back, and no outcome for the earlier thing fits the new one. Returns the ids of those that are new.
  */
@@ -34,13 +36,14 @@ export async function createAll(
   tx: Transaction,
   store: ThingStore,
   things: readonly NewThing[],
-  { actor, address, ifMissing, reason }: Creation,
+  { actor, address, ifMissing, reason, state }: Creation,
 ): Promise<ReadonlySet<string>> {
   const [first] = things;
   if (!first) return new Set();
   const columns = Object.keys(first.row);
   checkColumns(columns);
-  const { kind, initial } = store.lifecycle;
+  const { kind } = store.lifecycle;
+  const initial = initialState(store, state);
   const inserted = await tx.query<{ id: string; version: number }>({
     hot: true,
     text: `insert into ${store.table} (${["id", "state", "version", "basis", ...columns].join(", ")})
@@ -72,4 +75,9 @@ export async function createAll(
   );
   await journal.announce(tx);
   return new Set(inserted.map(({ id }) => id));
+}
+
+function initialState({ lifecycle }: ThingStore, wanted = lifecycle.initial): string {
+  if (wanted === lifecycle.initial || lifecycle.alsoInitial?.includes(wanted)) return wanted;
+  throw new Error(`no ${lifecycle.kind} begins in ${wanted}`);
 }

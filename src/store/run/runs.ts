@@ -10,6 +10,7 @@ import {
   RUN_PHASES,
   type Run,
 } from "../../runs/model/run.ts";
+import { claimedBy } from "../../runs/targets/claimed.ts";
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { unusedDuring } from "../../runs/targets/unused.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
@@ -169,9 +170,9 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   table: "runs",
   requests: {},
   claims(run) {
-    const { target, holder } = run;
+    const { holder } = run;
     const unused = unusedDuring(run);
-    return { targets: [{ kind: target.kind, id: target.id }], holder, ...(unused.length > 0 && { unused }) };
+    return { targets: claimedBy(run), holder, ...(unused.length > 0 && { unused }) };
   },
   related: {
     parent: {

@@ -6,6 +6,7 @@ import { batch } from "./batch.ts";
 import { expectedPowerShelf } from "./expected-power-shelf.ts";
 import { expectedRack } from "./expected-rack.ts";
 import { expectedSwitch } from "./expected-switch.ts";
+import { fleetNode } from "./fleet-node.ts";
 import { hostReprovision } from "./host-reprovision.ts";
 import { install } from "./install.ts";
 import { machine } from "./machine.ts";
@@ -30,6 +31,7 @@ export const allThings: readonly ThingParts[] = [
   expectedSwitch,
   hostReprovision,
   expectedRack,
+  fleetNode,
 ];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {

@@ -3,6 +3,7 @@ import type { InstallRouteDeps } from "../../api/rest/install-routes.ts";
 import type { AnyRoute } from "../../api/rest/route.ts";
 import type { ServicePart } from "../../api/transport/service-parts.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { Maas } from "../../capabilities/fleet/maas.ts";
 import type { Provider } from "../../capabilities/provider.ts";
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { Fabric } from "../../capabilities/rack/fabric.ts";
@@ -46,6 +47,8 @@ export interface HandlerTools extends DeviceTools {
   readonly seedsAt?: string | null;
   /** Absent: no image is served with a seed in it. */
   readonly seededMedia?: SeededMedia;
+  /** How the MAAS of each site is called. Absent: no MAAS is. */
+  readonly maas?: Maas;
   /** Firmware files. Absent: there are none here. */
   readonly artifacts?: Artifacts;
   /** What racks keep to. Absent: the defaults of the settings. */

@@ -2,6 +2,7 @@ import { batchStore } from "../../../src/store/batch/batches.ts";
 import { expectedPowerShelfStore } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
 import { expectedRackStore } from "../../../src/store/expected-rack/expected-racks.ts";
 import { expectedSwitchStore } from "../../../src/store/expected-switch/expected-switches.ts";
+import { fleetNodeStore } from "../../../src/store/fleet/nodes.ts";
 import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { installStore } from "../../../src/store/install/installs.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
@@ -28,4 +29,5 @@ export const bareStores = [
   expectedSwitchStore,
   expectedRackStore,
   hostReprovisionStore,
+  fleetNodeStore,
 ] as const;

@@ -1,0 +1,17 @@
+import type { Maas, MaasTarget } from "../../../capabilities/fleet/maas.ts";
+import type { FleetNode } from "../../../lifecycles/fleet-node/fleet-node.ts";
+import type { On } from "../../model/step.ts";
+
+/** The region of a node's site, with what the site says of it. */
+export interface MaasOfSite {
+  readonly maas: Maas;
+  readonly target: MaasTarget;
+  /** Whether a machine stays in MAAS when its node is removed. */
+  readonly retainsMachines: boolean;
+}
+
+/** What steps on fleet nodes work with, beside what all steps do. They only read by it: what they change, they return as effects. */
+export interface OnFleetNode extends On<FleetNode> {
+  /** @throws StepFailure "not_on_this_server" where the site is gone, disabled or has no key */
+  maas(): Promise<MaasOfSite>;
+}

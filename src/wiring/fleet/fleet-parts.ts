@@ -1,0 +1,30 @@
+import { StepFailure } from "../../kernel/errors.ts";
+import type { MaasOfSite, OnFleetNode } from "../../runs/steps/fleet/on-fleet-node.ts";
+import { placeOfUrl } from "../../services/fleet/site-target.ts";
+import { fleetSites, getApiKey } from "../../store/fleet/sites.ts";
+import type { TargetTools } from "../things/thing.ts";
+
+/** What a step on a fleet node is given. */
+export const fleetPartsOf =
+  (tools: TargetTools) =>
+  (target: OnFleetNode["target"]): OnFleetNode => ({
+    target,
+    maas: () => maasOfSite(tools, target.site),
+  });
+
+/** As it is on record now: a site may be disabled, or get another key, while jobs run. */
+async function maasOfSite({ db, secrets, maas }: TargetTools, name: string): Promise<MaasOfSite> {
+  const [site] = await fleetSites.list(db, { names: [name] });
+  const refuse = (why: string) =>
+    new StepFailure("not_on_this_server", `fleet site ${name} ${why}`, {
+      disposition: "intervene",
+      facts: { what: "fleet site", name },
+    });
+  if (!site) throw refuse("does not exist any more");
+  if (!site.isEnabled) throw refuse("is disabled");
+  if (!maas) throw refuse("cannot be reached: this server calls no MAAS");
+  const apiKey = await getApiKey(db, secrets, site);
+  if (apiKey === undefined) throw refuse(`has no API key for ${site.url}`);
+  const { url: _, ...place } = placeOfUrl(site.url);
+  return { maas, target: { ...place, apiKey }, retainsMachines: site.retainInMaas };
+}

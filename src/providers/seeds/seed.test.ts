@@ -90,6 +90,14 @@ packages: [containerd]
   expect(rest).toEqual({ phone_home: expect.anything() });
 });
 
+test("a seed for autoinstall gives the key to the account that the author has the installer make, and makes no second one", () => {
+  const signIn = seedWriter.signInOf({ username: "ops", privateKey });
+  const document = "#cloud-config\nautoinstall: { identity: { username: ops }, ssh: { authorized-keys: [theirs] } }\n";
+  const { autoinstall } = parse(seed("autoinstall", { document, signIn })["user-data"] ?? "");
+  expect(autoinstall.ssh).toEqual({ "install-server": true, "authorized-keys": ["theirs", KEY] });
+  expect(autoinstall["user-data"]).toEqual({});
+});
+
 test("a seed for kickstart is the document with our sections behind it", () => {
   const text = seed("kickstart", { document: "text\nreboot\n" })["ks.cfg"] ?? "";
   expect(text.startsWith(`text\nreboot\nsshkey --username=root "${KEY}"\n%pre\n`)).toBe(true);

@@ -3,6 +3,7 @@ import { parse, stringify } from "yaml";
 import { SEED_SPECS, type SeedFile, type SeedInput, type SeedWriter } from "../../capabilities/seeds/seed.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/lifecycle.ts";
 import { writeVolume } from "./iso9660.ts";
+import { withCloudUser, withIgnitionUser } from "./seed-users.ts";
 
 export const seedWriter: SeedWriter = {
   signInOf({ username, privateKey }) {
@@ -89,17 +90,9 @@ const phoneHomeOf = ({ phone_home }: JsonObject, url: string | null): JsonObject
 
 function signInOf(config: JsonObject, signIn: SeedInput["signIn"]): JsonObject {
   if (signIn === null) return {};
-  const { username, publicKey } = signIn;
-  const keys = [...listOf(config.ssh_authorized_keys), publicKey];
-  if (username === "root") return { disable_root: false, ssh_authorized_keys: keys };
-  const user = {
-    name: username,
-    shell: "/bin/bash",
-    sudo: "ALL=(ALL) NOPASSWD:ALL",
-    lock_passwd: true,
-    ssh_authorized_keys: [publicKey],
-  };
-  return { users: [...(config.users === undefined ? ["default"] : listOf(config.users)), user] };
+  if (signIn.username === "root")
+    return { disable_root: false, ssh_authorized_keys: [...listOf(config.ssh_authorized_keys), signIn.publicKey] };
+  return { users: withCloudUser(config.users, signIn) };
 }
 
 /** What is said of the installed system goes where Ubuntu's installer hands it on; the stamp is written by the installer itself. */
@@ -109,19 +102,25 @@ function autoinstall(input: SeedInput): JsonObject {
   const asked = objectOf(given);
   const late = [...listOf(asked["late-commands"]), writing(input.stamp, "/target")];
   const userData = { ...objectOf(asked["user-data"]), ...installed };
+  const isTheirs = input.signIn !== null && objectOf(asked.identity).username === input.signIn.username;
   return {
     autoinstall: {
       version: 1,
       storage: { layout: { name: "direct" } },
       ...asked,
-      ssh: { "install-server": true, ...objectOf(asked.ssh) },
-      "user-data": { ...userData, ...signInOf(userData, input.signIn) },
+      ssh: { "install-server": true, ...objectOf(asked.ssh), ...(isTheirs && keysOfIdentity(asked.ssh, input.signIn)) },
+      "user-data": { ...userData, ...(isTheirs ? {} : signInOf(userData, input.signIn)) },
       "late-commands": late,
     },
     ...phoneHomeOf(config, input.phoneHome),
     ...(config.phone_home !== undefined && { phone_home: config.phone_home }),
   };
 }
+
+/** The account that `identity` has the installer make takes its keys from here. Named among the users too, it would be made twice. */
+const keysOfIdentity = (ssh: Json | undefined, signIn: SeedInput["signIn"]): JsonObject => ({
+  "authorized-keys": [...listOf(objectOf(ssh)["authorized-keys"]), ...(signIn ? [signIn.publicKey] : [])],
+});
 
 /** What Ubuntu's installer reads from the root of its own medium. Cloud-init reads nothing there, so that the installer itself calls. */
 function autoinstallFile({ phoneHome }: SeedInput, { autoinstall: section }: JsonObject): SeedFile {
@@ -153,11 +152,12 @@ function ignition({ document, stamp, signIn }: SeedInput): JsonObject {
   const [storage, passwd] = [objectOf(config.storage), objectOf(config.passwd)];
   const source = `data:;base64,${Buffer.from(stamp.text, "utf8").toString("base64")}`;
   const stampFile = { path: stamp.path, mode: 0o644, overwrite: true, contents: { source } };
-  const user = signIn && { name: signIn.username, sshAuthorizedKeys: [signIn.publicKey] };
+  // Ignition refuses a config that names a file twice.
+  const files = listOf(storage.files).filter((each) => !isJsonObject(each) || each.path !== stamp.path);
   return {
     ...config,
     ignition: { version: "3.3.0", ...objectOf(config.ignition) },
-    storage: { ...storage, files: [...listOf(storage.files), stampFile] },
-    passwd: { ...passwd, users: [...listOf(passwd.users), ...(user ? [user] : [])] },
+    storage: { ...storage, files: [...files, stampFile] },
+    passwd: { ...passwd, users: signIn === null ? listOf(passwd.users) : withIgnitionUser(passwd.users, signIn) },
   };
 }

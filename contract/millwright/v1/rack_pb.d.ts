@@ -449,6 +449,13 @@ export declare type PreviewedRackDevice = Message<"millwright.v1.PreviewedRackDe
    * @generated from field: repeated string disturbances = 4;
    */
   disturbances: string[];
+
+  /**
+   * Of switches and power shelves, as `rack show` has it; empty for machines.
+   *
+   * @generated from field: string name = 5;
+   */
+  name: string;
 };
 
 /**

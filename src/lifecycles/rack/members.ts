@@ -36,7 +36,7 @@ export function countMembers({ profile, trays, switches, shelves }: Rack): reado
 }
 
 const whyNot = (reprovision: string | null): string =>
-  reprovision === null || reprovision === "ready" ? "its BMC does not answer" : reprovision;
+  reprovision === null || reprovision === "ready" ? "its BMC has not answered" : reprovision;
 
 export const isComplete = (rack: Rack): boolean =>
   rack.profile !== null && countMembers(rack).every(({ have, expected }) => have >= expected);

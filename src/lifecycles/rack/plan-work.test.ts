@@ -283,7 +283,7 @@ test("validation reads what was worked on, and the fabric only where it was conf
         { kind: "power_shelf", id: "ps1" },
       ],
     },
-    validate_fabric: { skip: "the fabric was not configured" },
+    validate_fabric: { skip: "this maintenance did not configure the fabric" },
   });
 });
 

@@ -131,7 +131,7 @@ export function planValidation({ facts: { workSet } }: Rack): ValidationPayloads
           : { devices, wanted },
     validate_fabric: workSet?.fabric
       ? { switches, ...(workSet.fabricVia && { via: workSet.fabricVia }) }
-      : skipped("the fabric was not configured"),
+      : { skip: "this maintenance did not configure the fabric", notRequested: true },
   };
 }
 

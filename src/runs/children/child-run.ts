@@ -8,6 +8,7 @@ import type { RunPhase } from "../model/run.ts";
 import type { StepShape } from "../model/step.ts";
 import { startsRun } from "../targets/new-run.ts";
 import type { RunTarget } from "../targets/run-target.ts";
+import type { StepLeft } from "./left-by-steps.ts";
 
 /** The step that a run is a part of. A step that is entered again is in another round, and starts runs of its own there. */
 export interface ParentStep {
@@ -31,6 +32,8 @@ export interface ChildRun {
   readonly cause: Cause | null;
   /** It began something whose end it could not read: it goes on alone, and its parent counts it as failed. */
   readonly isUnproven: boolean;
+  /** Of a CANCELED one: how far its steps came. */
+  readonly left: readonly StepLeft[];
 }
 
 /** What a step starts on another target. */

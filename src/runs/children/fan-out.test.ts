@@ -88,6 +88,7 @@ const CHILD: ChildRun = {
   isCanceling: false,
   cause: null,
   isUnproven: false,
+  left: [],
 };
 
 const anEnd = fc.constantFrom<End>("SUCCEEDED", "FAILED", "CANCELED");

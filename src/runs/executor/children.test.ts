@@ -42,6 +42,7 @@ const aChild = (phase: RunPhase, round = 1): ChildRun => ({
   isCanceling: false,
   cause: null,
   isUnproven: false,
+  left: [],
 });
 
 test("a step that is entered again has nothing of the runs of the round before, and starts its own", async () => {

@@ -5,15 +5,17 @@ import { hostReprovisionLifecycle } from "../../lifecycles/host-reprovision/life
 import { rackLifecycle } from "../../lifecycles/rack/lifecycle.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { RunEnd, TargetKind } from "./target-kind.ts";
-import { WRITES_FIRMWARE, wroteNothing } from "./writes-firmware.ts";
+import { outcomeOfFirmware, WRITES_FIRMWARE, wroteNothing } from "./writes-firmware.ts";
 
 /** What came of the firmware of a tray, whoever had it written. */
-const outcomeOf = (machineId: string, { phase, message, cause, at }: RunEnd): Effect =>
-  move(hostReprovisionLifecycle, machineId, phase === "SUCCEEDED" ? "firmware_proven" : "firmware_failed", {
+function outcomeOf(run: Pick<RunThing, "target" | "plan" | "facts">, end: RunEnd): Effect {
+  const { isProven, message } = outcomeOfFirmware(run, end);
+  return move(hostReprovisionLifecycle, run.target.id, isProven ? "firmware_proven" : "firmware_failed", {
     ifPossible: true,
-    data: { at: at.toISOString(), ...(cause && { failure: cause }) },
+    data: { at: end.at.toISOString(), ...(end.cause && { failure: end.cause }) },
     ...(message !== "" && { message }),
   });
+}
 
 /** A run that writes firmware to a tray on behalf of its rack: only the rack itself can be its holder. */
 const isFlashOfRack = ({ holder, plan }: RunThing): boolean =>
@@ -35,13 +37,13 @@ export function whenRackHasFlashed(run: RunThing, end: RunEnd): Effect[] {
   // A failed tray would try again by itself what somebody has just ended.
   if (wroteNothing(run, end))
     return [move(hostReprovisionLifecycle, run.target.id, "rack_ended", { ifPossible: true })];
-  return [outcomeOf(run.target.id, end)];
+  return [outcomeOf(run, end)];
 }
 
 /** The run of a tray's own upgrade: its end is the end of the tray's work, and of the alert that told others to keep away. */
 export const hostReprovisionTarget: TargetKind<HostReprovision> = {
   kind: hostReprovisionLifecycle.kind,
   whenStarted: () => [],
-  whenEnded: ({ target }, end) => [outcomeOf(target.id, end), workAlert(target.id, null)],
+  whenEnded: (run, end) => [outcomeOf(run, end), workAlert(run.target.id, null)],
   signInRemedy: ({ id }) => `millwright machine set-credentials ${id} gives others`,
 };

@@ -13,7 +13,7 @@ const aRun = (
   ({
     id: "run-1",
     holder,
-    plan: { steps: kinds.map((kind) => ({ kind })) },
+    plan: { steps: kinds.map((kind) => ({ kind, payload: {} })) },
     params,
     facts: { steps: [{ name: "a", actingAt }] },
     target: { kind: "switch", id: "sw-1" },
@@ -46,6 +46,34 @@ test("a flash that somebody ended before it was begun leads the switch, or the t
   expect(switchTarget.whenEnded(followed, canceled, new Map())).toMatchObject([{ cause: "firmware_failed" }]);
   const failed = { ...END, phase: "FAILED" } as const;
   expect(switchTarget.whenEnded(run, failed, new Map())).toMatchObject([{ cause: "firmware_failed" }]);
+});
+
+test("a flash that somebody ended between two components says what is written and what is not; one whose last proof was in leaves nothing open", () => {
+  const steps = [
+    { name: "update_bmc", kind: "update_firmware", payload: { component: "bmc", version: "1.10", activation: "none" } },
+    {
+      name: "update_bios",
+      kind: "update_firmware",
+      payload: { component: "bios", version: "2.3", activation: "host_reset" },
+    },
+    { name: "activate", kind: "activate_firmware", payload: { activation: "host_reset" } },
+  ];
+  const endAfter = (count: number) => {
+    const visits = steps
+      .slice(0, count)
+      .map(({ name }) => ({ name, state: "SUCCEEDED", verdict: "proven", actingAt: new Date(0) }));
+    const run = { ...aRun(RACK, []), plan: { steps }, facts: { steps: visits } } as unknown as RunOn<Switch>;
+    return whenRackHasFlashed(run, { ...END, phase: "CANCELED" })[0];
+  };
+  expect(endAfter(1)).toMatchObject({
+    cause: "firmware_failed",
+    message: "the upgrade was ended: bmc 1.10 is written, bios 2.3 was not begun",
+  });
+  expect(endAfter(2)).toMatchObject({
+    cause: "firmware_failed",
+    message: "the upgrade was ended: bmc 1.10 is written, bios 2.3 is written, but not in use before a restart",
+  });
+  expect(endAfter(3)).toMatchObject({ cause: "firmware_proven" });
 });
 
 test.each([

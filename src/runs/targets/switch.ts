@@ -3,7 +3,7 @@ import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
 import type { Switch } from "../../lifecycles/switch/switch.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { TargetKind } from "./target-kind.ts";
-import { WRITES_FIRMWARE, wroteNothing } from "./writes-firmware.ts";
+import { outcomeOfFirmware, WRITES_FIRMWARE, wroteNothing } from "./writes-firmware.ts";
 
 /**
  * A switch is reprovisioning while its rack replaces its firmware. All other runs leave its state alone. Whether the rack configures
@@ -19,9 +19,9 @@ export const switchTarget: TargetKind<Switch> = {
   },
   whenEnded(run, end) {
     if (!replacesForRack(run)) return [];
-    const { phase, message } = end;
     if (wroteNothing(run, end)) return [move(switchLifecycle, run.target.id, "rack_ended", { ifPossible: true })];
-    const cause = phase === "SUCCEEDED" ? "firmware_proven" : "firmware_failed";
+    const { isProven, message } = outcomeOfFirmware(run, end);
+    const cause = isProven ? "firmware_proven" : "firmware_failed";
     const why = message === "" ? {} : { message };
     return [move(switchLifecycle, run.target.id, cause, { ...why, ifPossible: true })];
   },

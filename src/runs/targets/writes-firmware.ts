@@ -1,3 +1,4 @@
+import { areAllProven, describeWritten, type StepLeft } from "../children/left-by-steps.ts";
 import type { RunThing } from "../model/lifecycle.ts";
 import type { RunEnd } from "./target-kind.ts";
 
@@ -18,3 +19,33 @@ export const wroteNothing = (
   phase === "CANCELED" &&
   plan.steps.every(({ kind }) => kind !== BEGUN_BY_OTHERS) &&
   facts.steps.every(({ actingAt }) => actingAt === null);
+
+/** What came of firmware that a run was to write: proven also where somebody ended the run after its last proof. */
+export function outcomeOfFirmware(
+  { plan, facts }: Pick<RunThing, "plan" | "facts">,
+  { phase, message }: Pick<RunEnd, "phase" | "message">,
+): { readonly isProven: boolean; readonly message: string } {
+  if (phase !== "CANCELED") return { isProven: phase === "SUCCEEDED", message };
+  const left = stepsLeft({ plan, facts });
+  if (areAllProven(left)) return { isProven: true, message };
+  const written = describeWritten(left);
+  return {
+    isProven: false,
+    message: message || ["the upgrade was ended", written].filter((text) => text !== "").join(": "),
+  };
+}
+
+const stepsLeft = ({ plan, facts }: Pick<RunThing, "plan" | "facts">): readonly StepLeft[] =>
+  plan.steps.map(({ name, kind, payload }) => {
+    const visit = facts.steps.findLast((each) => each.name === name);
+    const text = (value: unknown) => (typeof value === "string" ? value : null);
+    return {
+      kind,
+      component: text(payload.component),
+      version: text(payload.version),
+      activation: text(payload.activation),
+      state: visit?.state ?? null,
+      isBegun: visit !== undefined && visit.actingAt !== null,
+      verdict: visit?.verdict ?? "",
+    };
+  });

@@ -201,6 +201,7 @@ class Job {
         isCanceling: false,
         cause: null,
         isUnproven: false,
+        left: [],
       };
       this.bench.children = [...this.bench.children, { ...child, phase: "RUNNING" }];
     }

@@ -1,6 +1,11 @@
 import type { Assigned, RackShelf, RackSwitch, Tray, WantedVersions } from "../../lifecycles/rack/rack.ts";
 import { componentsFor, type FirmwareDevice } from "../../lifecycles/rack-firmware/rack-firmware.ts";
-import { findProvenVersions, type ProvenVersions } from "../../store/component/firmware-runs.ts";
+import {
+  findLastWanted,
+  findWrittenVersions,
+  type LastWanted,
+  type WrittenVersion,
+} from "../../store/component/firmware-runs.ts";
 import { hostReprovisionStore } from "../../store/host-reprovision/host-reprovisions.ts";
 import { listMachines, type MachineRecord } from "../../store/machine/machines.ts";
 import { listPowerShelves, type PowerShelfRecord } from "../../store/power-shelf/power-shelves.ts";
@@ -38,9 +43,10 @@ export interface ComponentVersion {
 /** The devices of one rack, from what is on record: no device is asked. */
 export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Promise<readonly RackDevice[]> {
   const ids = (devices: readonly { readonly id: string }[]) => devices.map(({ id }) => id);
-  const [flashes, machines, reprovisions, switches, shelves] = await Promise.all([
+  const [flashes, lastWanted, machines, reprovisions, switches, shelves] = await Promise.all([
     // A tray is inspected when it is new; what was written to it since, only the run knows.
-    findProvenVersions(db, "machine", ids(rack.trays)),
+    findWrittenVersions(db, "machine", ids(rack.trays)),
+    findLastWanted(db, rack.id),
     listMachines(db, { ids: ids(rack.trays) }),
     hostReprovisionStore.load(db, ids(rack.trays)),
     listSwitches(db, { ids: ids(rack.switches) }),
@@ -55,7 +61,7 @@ export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Pr
     byId<PowerShelfRecord>(shelves),
   ];
   const withFirmware = (device: FirmwareDevice, described: Described, installed: Versions): RackDevice => {
-    const { id, versions } = wantedOf(rack, device, described.id);
+    const { id, versions } = wantedOf(rack, device, lastWanted.get(`${device} ${described.id}`));
     return { ...described, wantedFirmware: id, firmware: compared(versions, installed) };
   };
   return [
@@ -64,7 +70,7 @@ export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Pr
       const described = trayDevice(tray, machine, ofReprovision.get(tray.id));
       return withFirmware("compute", described, {
         ...versionsOf(machine?.facts),
-        ...provenBy(flashes.get(tray.id), machine),
+        ...writtenTo(flashes.get(tray.id), machine),
       });
     }),
     ...rack.switches.map((each) => {
@@ -80,14 +86,13 @@ export async function viewRackDevices({ db }: ServiceDeps, rack: RackRecord): Pr
 
 type Versions = Readonly<Record<string, string>>;
 
-/** What the device was flashed with last, else the default of the rack's hardware type. A maintenance may cover some devices alone. */
+/** What the last maintenance that covered the device wanted it to have, else the default of the rack's hardware type. */
 function wantedOf(
-  { facts: { workSet }, defaultFirmware, profile }: RackRecord,
+  { defaultFirmware, profile }: RackRecord,
   device: FirmwareDevice,
-  id: string,
+  last: LastWanted | undefined,
 ): { readonly id: string | null; readonly versions: WantedVersions[FirmwareDevice] } {
-  const covered = [workSet?.machines, workSet?.switches, workSet?.shelves].some((ids) => ids?.includes(id));
-  if (workSet?.firmware && covered) return { id: workSet.firmware.id, versions: workSet.firmware.wanted[device] };
+  if (last) return { id: last.firmwareId, versions: last.components };
   if (!defaultFirmware || !profile) return { id: null, versions: [] };
   return { id: defaultFirmware.id, versions: componentsFor(defaultFirmware, device, profile.class) };
 }
@@ -146,16 +151,15 @@ const shelfDevice = (each: RackShelf, device: PowerShelfRecord | undefined): Des
   power: each.power,
 });
 
-/** The versions that a run has proven on a tray since it was inspected, under the names that the inspection has for them. */
-function provenBy(proven: ProvenVersions | undefined, machine: MachineRecord | undefined): Versions {
+/** The versions that runs have proven on a tray since it was inspected, under the names that the inspection has for them. */
+function writtenTo(written: readonly WrittenVersion[] = [], machine: MachineRecord | undefined): Versions {
   const { observedAt = null, firmware = null } = machine?.facts ?? {};
-  if (!proven || (observedAt !== null && proven.finishedAt <= new Date(observedAt))) return {};
   const nameOf = (component: string) =>
     Object.keys(firmware ?? {}).find((name) => name.toLowerCase() === component.toLowerCase()) ?? component;
   return Object.fromEntries(
-    Object.entries(proven.versions).flatMap(([component, version]) =>
-      [...new Set([nameOf(component), component])].map((name) => [name, version]),
-    ),
+    written
+      .filter(({ at }) => observedAt === null || at > new Date(observedAt))
+      .flatMap(({ component, version }) => [...new Set([nameOf(component), component])].map((name) => [name, version])),
   );
 }
 

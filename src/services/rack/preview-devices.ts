@@ -8,6 +8,8 @@ import { type FollowJobPayload, followFirmwareJob } from "../../runs/steps/rack/
 import { setDevicePower } from "../../runs/steps/rack/set-device-power.ts";
 import { type UpdateFirmwarePayload, updateFirmware } from "../../runs/steps/rack/update-firmware.ts";
 import type { RunTarget } from "../../runs/targets/run-target.ts";
+import { listPowerShelves } from "../../store/power-shelf/power-shelves.ts";
+import { listSwitches } from "../../store/switch/switches.ts";
 import type { RunDeps } from "../run/deps.ts";
 
 export interface PreviewedComponent {
@@ -23,12 +25,14 @@ export interface PreviewedComponent {
 export interface PreviewedDevice {
   readonly kind: string;
   readonly id: string;
+  /** Of switches and power shelves; empty for machines. */
+  readonly name: string;
   readonly components: readonly PreviewedComponent[];
   /** What its users notice. */
   readonly disturbances: readonly string[];
 }
 
-type Deps = Pick<RunDeps, "readFirmware">;
+type Deps = Pick<RunDeps, "db" | "readFirmware">;
 
 /** All devices together: one that hangs costs the caller no more than this. */
 const LONGEST_MS = 15_000;
@@ -42,14 +46,24 @@ export async function previewDevices(
 ): Promise<readonly PreviewedDevice[]> {
   const signal = AbortSignal.timeout(LONGEST_MS);
   const previews: PreviewedDevice[] = [];
+  const names = await namesOf(deps, targets);
   for (let at = 0; at < targets.length; at += AT_ONCE) {
     const some = targets.slice(at, at + AT_ONCE).map(async (target) => {
       const steps = children.filter((child) => isSame(child.target, target)).flatMap((child) => child.steps);
-      return previewDevice(deps, target, steps, signal);
+      return { ...(await previewDevice(deps, target, steps, signal)), name: names.get(target.id) ?? "" };
     });
     previews.push(...(await Promise.all(some)));
   }
   return previews;
+}
+
+async function namesOf({ db }: Deps, targets: readonly RunTarget[]): Promise<ReadonlyMap<string, string>> {
+  const ids = (kind: string) => targets.flatMap((target) => (target.kind === kind ? [target.id] : []));
+  const named = await Promise.all([
+    listSwitches(db, { ids: ids("switch") }),
+    listPowerShelves(db, { ids: ids("power_shelf") }),
+  ]);
+  return new Map(named.flat().map(({ id, name }) => [id, name]));
 }
 
 const isSame = (one: RunTarget, other: RunTarget): boolean => one.kind === other.kind && one.id === other.id;
@@ -59,7 +73,7 @@ async function previewDevice(
   { kind, id }: RunTarget,
   steps: readonly Step[],
   signal: AbortSignal,
-): Promise<PreviewedDevice> {
+): Promise<Omit<PreviewedDevice, "name">> {
   const managed = payloadsOf<FollowJobPayload>(steps, followFirmwareJob.kind).flatMap(({ wanted }) => wanted);
   const updates: readonly Update[] = [
     ...payloadsOf<UpdateFirmwarePayload>(steps, updateFirmware.kind),

@@ -1,4 +1,5 @@
-import type { MaintenanceScope } from "../../lifecycles/rack/rack.ts";
+import type { MaintenanceScope, WantedVersions } from "../../lifecycles/rack/rack.ts";
+import type { FirmwareDevice } from "../../lifecycles/rack-firmware/rack-firmware.ts";
 import type { Run } from "../../runs/model/run.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { parseRun, RUN_COLUMNS, type RunRow } from "../run/runs.ts";
@@ -35,40 +36,73 @@ export async function findFirmwareRuns(db: Queryable, filter: FirmwareRunFilter)
   return new Map(rows.map((row) => [row.target_id, parseRun(row)]));
 }
 
-export interface ProvenVersions {
-  readonly finishedAt: Date;
-  /** By component. */
-  readonly versions: Readonly<Record<string, string>>;
+/** What a run has proven of one component. */
+export interface WrittenVersion {
+  readonly component: string;
+  readonly version: string;
+  readonly at: Date;
 }
 
-/** What the last run that wrote firmware to a device has proven there; nothing of devices whose last one did not succeed, or only believed a rack manager. */
-export async function findProvenVersions(
+/** What takes a restart before it runs was proven by the step that ordered it. */
+const IS_ACTIVATED = `exists (
+  select from jsonb_array_elements(t.plan -> 'steps') a, jsonb_array_elements(t.facts -> 'steps') visit
+   where a ->> 'kind' = 'activate_firmware' and a -> 'payload' ->> 'activation' = w ->> 'activation'
+     and visit ->> 'name' = a ->> 'name' and visit ->> 'state' = 'SUCCEEDED')`;
+
+/**
+ * What runs have written to each device: of each component what was proven last, also by a run that failed or was canceled later. What
+ * only a rack manager said is left out.
+ */
+export async function findWrittenVersions(
   db: Queryable,
   kind: ComponentKind,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, ProvenVersions>> {
-  const rows = await db.query<{
-    id: string;
-    state: string;
-    finished: string | null;
-    versions: Record<string, string> | null;
-  }>(
-    `select distinct on (t.target_id) t.target_id as id, t.state, t.facts ->> 'finishedAt' as finished,
-            (select jsonb_object_agg(w ->> 'component', w ->> 'version') from jsonb_array_elements(t.plan -> 'steps') s,
-                    jsonb_array_elements(case s ->> 'kind' when 'update_firmware' then jsonb_build_array(s -> 'payload')
-                                           when 'follow_firmware_job' then s -> 'payload' -> 'wanted' else '[]' end) w
-              where w ->> 'component' is not null and w ->> 'version' is not null and not t.facts @> '{"steps": [{"verdict": "reported"}]}') as versions
-       from runs t where t.target_kind = any($1) and t.target_id = any($2) and ${WRITES_FIRMWARE}
-      order by t.target_id, t.created_at desc, t.id desc`,
+): Promise<ReadonlyMap<string, readonly WrittenVersion[]>> {
+  const rows = await db.query<WrittenVersion & { id: string }>(
+    `select distinct on (t.target_id, w ->> 'component') t.target_id as id, w ->> 'component' as component, w ->> 'version' as version,
+            coalesce(t.facts ->> 'finishedAt', v.visit ->> 'finishedAt')::timestamptz as at
+       from runs t
+            cross join lateral jsonb_array_elements(t.plan -> 'steps') s
+            cross join lateral jsonb_array_elements(case s ->> 'kind' when 'update_firmware' then jsonb_build_array(s -> 'payload')
+                                                     when 'follow_firmware_job' then s -> 'payload' -> 'wanted' else '[]' end) w
+            left join lateral (select visit from jsonb_array_elements(t.facts -> 'steps') visit where visit ->> 'name' = s ->> 'name' limit 1) v on true
+      where t.target_kind = any($1) and t.target_id = any($2) and ${WRITES_FIRMWARE} and w ->> 'component' is not null
+        and w ->> 'version' is not null and coalesce(t.facts ->> 'finishedAt', v.visit ->> 'finishedAt') is not null
+        and (t.state = 'SUCCEEDED' or (v.visit ->> 'state' = 'SUCCEEDED' and (w ->> 'activation' = 'none' or ${IS_ACTIVATED})))
+        and not t.facts @> '{"steps": [{"verdict": "reported"}]}'
+      order by t.target_id, w ->> 'component', t.created_at desc, t.id desc`,
     [TARGETS[kind], ids],
   );
-  return new Map(
-    rows.flatMap(({ id, state, finished, versions }) =>
-      state === "SUCCEEDED" && finished !== null && versions !== null
-        ? [[id, { finishedAt: new Date(finished), versions }] as const]
-        : [],
-    ),
+  return Map.groupBy(rows, ({ id }) => id);
+}
+
+/** The record that the last maintenance of a rack with firmware for a device wanted it to have. */
+export interface LastWanted {
+  readonly firmwareId: string;
+  readonly components: WantedVersions[FirmwareDevice];
+}
+
+const RUNS_LOOKED_AT = 100;
+
+/** By kind and id of the device; of devices that no maintenance with firmware has covered, as far as runs go back, nothing. */
+export async function findLastWanted(
+  db: Queryable,
+  rackId: string,
+): Promise<ReadonlyMap<`${FirmwareDevice} ${string}`, LastWanted>> {
+  const rows = await db.query<LastWanted & { device: FirmwareDevice; id: string }>(
+    `with plans as (
+       select t.created_at, s -> 'payload' as payload
+         from (select created_at, plan from runs where target_kind = 'rack' and target_id = $1 order by created_at desc limit ${RUNS_LOOKED_AT}) t
+              cross join lateral jsonb_array_elements(t.plan -> 'steps') s where s -> 'payload' ? 'firmware_id')
+     select distinct on (d.device, e.id) d.device, e.id, payload ->> 'firmware_id' as "firmwareId", c.components
+       from plans cross join unnest(array['compute', 'switch', 'power_shelf']) as d (device)
+            cross join lateral jsonb_array_elements_text(payload -> d.device -> 'devices') as e (id)
+            cross join lateral (select coalesce(jsonb_agg(jsonb_build_object('component', w -> 'component', 'version', w -> 'version',
+                'targets', coalesce(w -> 'targets', '[]'))), '[]') as components from jsonb_array_elements(payload -> d.device -> 'components') w) c
+      order by d.device, e.id, plans.created_at desc`,
+    [rackId],
   );
+  return new Map(rows.map(({ device, id, firmwareId, components }) => [`${device} ${id}`, { firmwareId, components }]));
 }
 
 /** The active run of its own that a device has; the database has room for one. */

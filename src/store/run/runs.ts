@@ -61,11 +61,19 @@ export interface RunRow extends StateColumns {
 export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.holder_kind, t.holder_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
   t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at, t.installer_seen`;
 
+/** How far each step of a run `c` came, in their order. */
+const LEFT_BY_STEPS = `(select jsonb_agg(jsonb_build_object('kind', s.step ->> 'kind', 'component', s.step -> 'payload' ->> 'component',
+      'version', s.step -> 'payload' ->> 'version', 'activation', s.step -> 'payload' ->> 'activation', 'state', v.visit ->> 'state',
+      'isBegun', v.visit ->> 'actingAt' is not null, 'verdict', coalesce(v.visit ->> 'verdict', '')) order by s.place)
+    from jsonb_array_elements(c.plan -> 'steps') with ordinality s (step, place)
+         left join lateral (select visit from jsonb_array_elements(c.facts -> 'steps') visit where visit ->> 'name' = s.step ->> 'name' limit 1) v on true)`;
+
 /** Found by an index that holds children alone: for runs without any it costs next to nothing, and no statement of its own. */
 const CHILDREN = `(select jsonb_agg(jsonb_build_object(
     'id', c.id, 'step', c.parent_step, 'round', c.parent_round, 'kind', c.target_kind, 'target', c.target_id, 'phase', c.state,
     'message', coalesce(c.facts -> 'error' ->> 'message', c.outcome ->> 'reason', ''), 'isCanceling', c.cancel_requested_at is not null,
-    'cause', c.facts -> 'error' -> 'details' ->> 'cause', 'isUnproven', coalesce(c.facts -> 'unproven' <> 'null', false))
+    'cause', c.facts -> 'error' -> 'details' ->> 'cause', 'isUnproven', coalesce(c.facts -> 'unproven' <> 'null', false),
+    'left', case when c.state = 'CANCELED' then ${LEFT_BY_STEPS} end)
     order by c.created_at, c.id) from runs c where c.parent_run_id = t.id)`;
 
 function parentOf({ parent_run_id: runId, parent_step: step, parent_round: round }: RunRow): ParentStep | null {

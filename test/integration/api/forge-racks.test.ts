@@ -212,11 +212,31 @@ describe("switches and racks in lists", () => {
       ...{ kind: "switch", name: "Switch 1", state: "error", why: "its BMC is silent" },
       ...{ wantedFirmware: "fw-9", firmware: [{ component: "bmc", installed: "8.7", wanted: "9.0" }] },
     });
-    // A maintenance of this one switch gave it another: the others are still measured by the default.
-    const wanted = { compute: [], power_shelf: [], switch: [{ component: "bmc", version: "8.7", targets: [] }] };
-    const workSet = { machines: [], switches: ["sw-00001"], shelves: [], leftOut: [], fabric: false, isOff: false };
-    const facts = { workSet: { ...workSet, barsForMs: 0, firmware: { id: "fw-8", wanted } } };
-    await it.db.execute("update racks set facts = facts || $1::jsonb where id = 'rack-1'", [JSON.stringify(facts)]);
+    // Maintenance of one switch gave it another: the others are still measured by the default, and a later maintenance of them changes nothing of it.
+    const maintained = (id: string, firmware: string, at: string, device: string) => {
+      const of = (kind: string) => ({
+        devices: kind === "switch" ? [device] : [],
+        components: [{ device: "switch", component: "bmc", version: "8.7", targets: [] }],
+      });
+      const payload = {
+        firmware_id: firmware,
+        compute: of("compute"),
+        switch: of("switch"),
+        power_shelf: of("power_shelf"),
+      };
+      return it.db.execute(
+        `insert into runs (id, target_kind, target_id, request_id, fingerprint, type, plan_id, plan, job_id, attempt, action, initiator, state, facts, created_at)
+         values ($1, 'rack', 'rack-1', $1, '', '', 'p', $2::jsonb, $1, 1, 'start', 'ann', 'SUCCEEDED', '{}', $3)`,
+        [
+          id,
+          JSON.stringify({ planId: "p", steps: [{ name: "firmware_upgrade", kind: "rack_firmware", payload }] }),
+          at,
+        ],
+      );
+    };
+    await maintained("run-a", "fw-7", "2026-01-01", "sw-00001");
+    await maintained("run-b", "fw-8", "2026-01-02", "sw-00001");
+    await maintained("run-c", "fw-6", "2026-01-03", "sw-00007");
     const after = await rackOf("rack-1");
     const wantedBy = (id: string) => after?.members.find((member) => member.id === id)?.wantedFirmware;
     expect([wantedBy("sw-00001"), wantedBy("sw-00013")]).toEqual(["fw-8", "fw-9"]);
@@ -249,11 +269,27 @@ test("what a run has written to a tray counts, although nobody has inspected the
   const installed = async () =>
     (await rackOf("rack-1"))?.members.find(({ id }) => id === "m-flashed")?.firmware.map((each) => each.installed);
   expect(await installed()).toEqual(["9.0"]);
-  await it.db.execute(
-    `insert into runs (id, target_kind, target_id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, attempt, action, initiator, state, facts)
-     values ('run-flash', 'machine', 'm-flashed', 'm-flashed', 'q', '', '', 'p', $1::jsonb, 'j', 1, 'start', 'ann', 'SUCCEEDED',
-             '{"startedAt": "2026-01-02T00:00:00.000Z", "finishedAt": "2026-01-02T00:10:00.000Z"}')`,
-    [JSON.stringify({ planId: "p", displayName: "", steps, builtIn: true })],
-  );
+  const ran = (id: string, state: string, at: string, plan: readonly object[], visits: readonly object[]) =>
+    it.db.execute(
+      `insert into runs (id, target_kind, target_id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, attempt, action, initiator, state, facts, created_at)
+       values ($1, 'machine', 'm-flashed', 'm-flashed', $1, '', '', 'p', $2::jsonb, $1, 1, 'start', 'ann', $3, $4::jsonb, $5)`,
+      [
+        id,
+        JSON.stringify({ planId: "p", displayName: "", steps: plan, builtIn: true }),
+        state,
+        JSON.stringify({ startedAt: at, finishedAt: at, steps: visits }),
+        at,
+      ],
+    );
+  await ran("run-flash", "SUCCEEDED", "2026-01-02T00:10:00.000Z", steps, []);
   expect(await installed()).toEqual(["9.1"]);
+  const of = (version: string, activation: string) => [
+    { name: "update_bmc", kind: "update_firmware", payload: { component: "bmc", version, activation } },
+    { name: "update_bios", kind: "update_firmware", payload: { component: "bios", version: "7", activation } },
+  ];
+  const proven = [{ name: "update_bmc", state: "SUCCEEDED", actingAt: "2026-01-03T00:00:00.000Z" }];
+  // Ended between two components: the first is there all the same, unless it still waits for a restart.
+  await ran("run-ended", "CANCELED", "2026-01-03T00:10:00.000Z", of("9.2", "none"), proven);
+  await ran("run-waits", "CANCELED", "2026-01-04T00:10:00.000Z", of("9.3", "bmc_reset"), proven);
+  expect(await installed()).toEqual(["9.2"]);
 });

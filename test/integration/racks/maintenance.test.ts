@@ -72,7 +72,7 @@ describe("a rack whose devices are on record", () => {
       },
       { what: "it says what it waits for" },
     );
-    expect(outcome?.reason).toContain(`0 of 1 compute trays are ready: ${tray} (its BMC does not answer)`);
+    expect(outcome?.reason).toContain(`0 of 1 compute trays are ready: ${tray} (its BMC has not answered)`);
     expect(outcome?.reason).toContain(`it is not known whether somebody uses compute tray ${tray}`);
     await racks.setConditions(tray, CHECKED);
     await racks.until("r-wait", "ready");

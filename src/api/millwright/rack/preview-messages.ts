@@ -5,7 +5,8 @@ import { durationOf, timestampOf } from "../../convert/fields.ts";
 
 export const rackPreviewOf = (preview: RackPreview): MessageInitShape<typeof PreviewRackMaintenanceResponseSchema> => ({
   rackId: preview.rackId,
-  devices: preview.devices.map(({ kind, id, components, disturbances }) => ({
+  devices: preview.devices.map(({ kind, id, name, components, disturbances }) => ({
+    name,
     kind,
     id,
     components: components.map(({ from, ...component }) => ({ ...component, from: from ?? "" })),

@@ -76,7 +76,7 @@ function transitionText(data: JsonObject, reason: string): string {
 
 /** Where in its state the thing is: firmware upgrade, wait for complete. */
 const placeText = ({ activity, phase, step }: JsonObject): string =>
-  [activity, phase, step]
+  [activity, phase === activity ? undefined : phase, step]
     .map(textOf)
     .filter((word) => word !== "")
     .map(spoken)

@@ -134,11 +134,11 @@ function sectionsOf(preview: Preview, style: Style): Section[] {
     ),
     ...section(
       "Devices",
-      ["KIND", "ID", "FIRMWARE", "DISTURBED BY IT"],
-      preview.devices.map(({ kind, id, components, disturbances }) =>
+      ["KIND", "DEVICE", "FIRMWARE", "DISTURBED BY IT"],
+      preview.devices.map(({ kind, id, name, components, disturbances }) =>
         [
           kind,
-          id,
+          name || id,
           components.map((each) => `${each.component} ${componentText(each)}`).join(", "),
           disturbances.join(", "),
         ].map(plain),
@@ -146,11 +146,11 @@ function sectionsOf(preview: Preview, style: Style): Section[] {
     ),
     ...section(
       "Not known",
-      ["ID", "COMPONENT", "WHY"],
-      preview.devices.flatMap(({ id, components }) =>
+      ["DEVICE", "COMPONENT", "WHY"],
+      preview.devices.flatMap(({ id, name, components }) =>
         components
           .filter(({ change }) => change === "unknown")
-          .map(({ component, message }) => [id, component, message].map(plain)),
+          .map(({ component, message }) => [name || id, component, message].map(plain)),
       ),
     ),
     ...section(

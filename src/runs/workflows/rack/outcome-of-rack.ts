@@ -1,5 +1,6 @@
 import type { Rack } from "../../../lifecycles/rack/rack.ts";
 import type { ChildRun } from "../../children/child-run.ts";
+import { areAllProven, describeWritten } from "../../children/left-by-steps.ts";
 import type { RunOn } from "../../targets/target-kind.ts";
 
 /** Which activities were skipped although they were requested, and which devices were left out, each with why. Empty: nothing. */
@@ -32,7 +33,9 @@ export function describeLeft({ children, target }: RunOn<Rack>): string {
 
 function describe(child: ChildRun | undefined): string {
   if (child === undefined) return "not begun";
-  const { id, step, phase, isUnproven, message } = child;
+  const { id, step, phase, isUnproven, message, left } = child;
   if (isUnproven) return `${step} unproven, run ${id} goes on`;
-  return `${step} ${ENDS[phase]}${message === "" || phase === "SUCCEEDED" ? "" : ` (${message})`}`;
+  if (areAllProven(left)) return `${step} ${ENDS.SUCCEEDED}`;
+  const said = phase === "SUCCEEDED" ? "" : phase === "CANCELED" ? describeWritten(left) : message;
+  return `${step} ${ENDS[phase]}${said === "" ? "" : ` (${said})`}`;
 }

@@ -156,6 +156,7 @@ function checkTogether(config: Config, profile: Profile): { mistakes: string[]; 
   if (Object.keys(auth.mtls.roles).length > 0 && tls.clientCaFile === null)
     mistakes.push("auth.mtls.roles needs tls.client_ca_file");
   mistakes.push(...oidcMistakes(auth.oidc), ...rackManagerMistakes(config.rackManager, profile));
+  mistakes.push(...allocatorMistakes(config.fleet.allocator));
   if (open.length > 0 && tls.certFile === null) {
     warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
   }
@@ -177,6 +178,19 @@ function rackManagerMistakes({ url, api, certFile, keyFile }: Config["rackManage
     ...((certFile === null) === (keyFile === null)
       ? []
       : ["rack_manager.cert_file and rack_manager.key_file belong together"]),
+  ];
+}
+
+/** It is sent a token, which others on the way could read. */
+function allocatorMistakes({ url, tokenFile }: Config["fleet"]["allocator"]): string[] {
+  const place = url === null ? undefined : new URL(url);
+  return [
+    ...(place?.protocol === "http:" && !isLoopback(place.hostname)
+      ? ["fleet.allocator.url must begin with https: the allocator is sent a token"]
+      : []),
+    ...((url === null) === (tokenFile === null)
+      ? []
+      : ["fleet.allocator.url and fleet.allocator.token_file belong together"]),
   ];
 }
 

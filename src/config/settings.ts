@@ -307,6 +307,15 @@ export const SETTINGS = {
   }),
   "rack_manager.cert_file": optional(kinds.path(), { doc: "Client certificate (PEM) shown to the rack manager." }),
   "rack_manager.key_file": optional(kinds.path(), { doc: "Private key (PEM) of that certificate." }),
+  "fleet.allocator.url": optional(kinds.url(["https", "http"]), {
+    doc: "A service that prepares fleet nodes for those who use them, and cleans up behind them: it is sent `PUT {url}/allocations/{id}`. It must be in `bmc.allowed_networks`. Unset: an active node is ready for use, and nothing is cleaned up when its use ends. `http` is for a service on this host alone.",
+  }),
+  "fleet.allocator.token_file": optional(kinds.path(), {
+    doc: "A file with the bearer token that the allocator is sent. Required with `fleet.allocator.url`.",
+  }),
+  "fleet.allocator.ca_file": optional(kinds.path(), {
+    doc: "Authorities (PEM) that vouch for the allocator. Unset: those of the system.",
+  }),
   "watch.most": setting(kinds.integer(1, 1_000_000), {
     default: 10_000,
     doc: "Watchers served at the same time, per replica; more are refused.",

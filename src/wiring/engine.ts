@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Allocator } from "../capabilities/fleet/allocator.ts";
 import type { Maas } from "../capabilities/fleet/maas.ts";
 import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import type { Config } from "../config.ts";
@@ -76,6 +77,8 @@ export interface EngineWiring {
   readonly seededMedia?: SeededMedia;
   /** Absent: no MAAS is called. */
   readonly maas?: Maas;
+  /** Absent: nobody outside prepares fleet nodes for their users. */
+  readonly allocator?: Allocator;
   readonly things: readonly ThingParts[];
 }
 
@@ -129,10 +132,15 @@ function wireConditions(
   });
 }
 
+const servedBy = ({ seededMedia, maas, allocator }: EngineWiring) => ({
+  ...(seededMedia && { seededMedia }),
+  ...(maas && { maas }),
+  ...(allocator && { allocator }),
+});
+
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
-  const { db, secrets, log, metrics, replica, config, runbooks, mayReach, clock, firmwareFiles, seededMedia, things } =
-    wiring;
+  const { db, secrets, log, metrics, replica, config, runbooks, mayReach, clock, firmwareFiles, things } = wiring;
   const stores = storesOf(things);
   const observed = { clock, observer: observeDeviceCalls(metrics, log), ledger: createSignInLedger(db, secrets, log) };
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
@@ -149,7 +157,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       ipmi: config.ipmi,
       ...fakeOf(config.fake, clock),
     });
-  const served = { ...(seededMedia && { seededMedia }), ...(wiring.maas && { maas: wiring.maas }) };
+  const served = servedBy(wiring);
   const settings = { ...settingsOf(config), ...firmwareFiles, ...served, ...certificatesOf(config, log) };
   const starting = wireRunParts({
     db,

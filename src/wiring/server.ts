@@ -40,6 +40,7 @@ import { observeRpc } from "../telemetry/observers.ts";
 import { wireClusterGate } from "./cluster-gate.ts";
 import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, type EngineHardware, startEngine } from "./engine.ts";
+import { wireAllocator } from "./fleet/allocator.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
 import { wireMaasGate } from "./maas-gate.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
@@ -103,6 +104,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const seededMedia = createSeededMedia({ mayReach: createAddressFilter(config.install.imageNetworks) });
     const maas = wireMaasGate({ config, db, secrets, log, metrics, clock });
     stops.add("the calls to MAAS", async () => maas.close());
+    const allocator = wireAllocator({ config, db, secrets, log, metrics, clock });
+    if (allocator) stops.add("the calls to the allocator", async () => allocator.close());
     const engine = startEngine({
       db,
       secrets,
@@ -116,6 +119,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       firmwareFiles,
       seededMedia,
       maas,
+      ...(allocator && { allocator }),
       things,
       ...(options.hardware && { hardware: options.hardware }),
     });

@@ -1,7 +1,6 @@
 import { CloudInitService } from "../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../contract/millwright/v1/cluster_pb.js";
 import { ExplainService } from "../../contract/millwright/v1/explain_pb.js";
-import { FleetAllocationService } from "../../contract/millwright/v1/fleet_allocation_pb.js";
 import { FleetService } from "../../contract/millwright/v1/fleet_pb.js";
 import { HealthReportService } from "../../contract/millwright/v1/health_report_pb.js";
 import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
@@ -13,7 +12,6 @@ import type { MethodRoles } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
 import { cloudInit, clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
-import { fleetAllocations } from "../api/millwright/fleet/allocations.ts";
 import { fleet } from "../api/millwright/fleet/fleet.ts";
 import { healthReports } from "../api/millwright/health-reports.ts";
 import { history } from "../api/millwright/history.ts";
@@ -41,7 +39,6 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(ImageService, images(services)),
     partOf(CloudInitService, cloudInit(services)),
     partOf(FleetService, fleet(services)),
-    partOf(FleetAllocationService, fleetAllocations(services)),
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
     partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
@@ -87,12 +84,6 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.FleetService/SetProfile":              ["admin"],
   "millwright.v1.FleetService/ListProfiles":            ["viewer"],
   "millwright.v1.FleetService/RemoveProfile":           ["admin"],
-  "millwright.v1.FleetAllocationService/SetRoceAssignments": ["admin"],
-  "millwright.v1.FleetAllocationService/ListRoceAssignments": ["viewer"],
-  "millwright.v1.FleetAllocationService/RemoveRoceAssignment": ["admin"],
-  "GET /api/v1/fleet/sites/{site}/roce":                ["viewer"],
-  "PUT /api/v1/fleet/sites/{site}/roce":                ["admin"],
-  "DELETE /api/v1/fleet/sites/{site}/roce/{hostname}":  ["admin"],
   "GET /api/v1/fleet/sites":                            ["viewer"],
   "POST /api/v1/fleet/sites":                           ["admin"],
   "GET /api/v1/fleet/sites/{site}":                     ["viewer"],

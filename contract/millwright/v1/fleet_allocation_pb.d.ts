@@ -12,6 +12,283 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_millwright_v1_fleet_allocation: GenFile;
 
 /**
+ * @generated from message millwright.v1.RequestAllocationRequest
+ */
+export declare type RequestAllocationRequest = Message<"millwright.v1.RequestAllocationRequest"> & {
+  /**
+   * Its id, or its host name.
+   *
+   * @generated from field: string node = 1;
+   */
+  node: string;
+
+  /**
+   * Whom it is for.
+   *
+   * @generated from field: string tenant = 2;
+   */
+  tenant: string;
+
+  /**
+   * The same request again gets the same allocation.
+   *
+   * @generated from field: string request_id = 3;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message millwright.v1.RequestAllocationRequest.
+ * Use `create(RequestAllocationRequestSchema)` to create a new message.
+ */
+export declare const RequestAllocationRequestSchema: GenMessage<RequestAllocationRequest>;
+
+/**
+ * @generated from message millwright.v1.RequestAllocationResponse
+ */
+export declare type RequestAllocationResponse = Message<"millwright.v1.RequestAllocationResponse"> & {
+  /**
+   * @generated from field: millwright.v1.FleetAllocation allocation = 1;
+   */
+  allocation?: FleetAllocation | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.RequestAllocationResponse.
+ * Use `create(RequestAllocationResponseSchema)` to create a new message.
+ */
+export declare const RequestAllocationResponseSchema: GenMessage<RequestAllocationResponse>;
+
+/**
+ * @generated from message millwright.v1.GetAllocationRequest
+ */
+export declare type GetAllocationRequest = Message<"millwright.v1.GetAllocationRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.GetAllocationRequest.
+ * Use `create(GetAllocationRequestSchema)` to create a new message.
+ */
+export declare const GetAllocationRequestSchema: GenMessage<GetAllocationRequest>;
+
+/**
+ * @generated from message millwright.v1.GetAllocationResponse
+ */
+export declare type GetAllocationResponse = Message<"millwright.v1.GetAllocationResponse"> & {
+  /**
+   * @generated from field: millwright.v1.FleetAllocation allocation = 1;
+   */
+  allocation?: FleetAllocation | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.GetAllocationResponse.
+ * Use `create(GetAllocationResponseSchema)` to create a new message.
+ */
+export declare const GetAllocationResponseSchema: GenMessage<GetAllocationResponse>;
+
+/**
+ * @generated from message millwright.v1.ListAllocationsRequest
+ */
+export declare type ListAllocationsRequest = Message<"millwright.v1.ListAllocationsRequest"> & {
+  /**
+   * Of this node, by its id or host name; empty: of all.
+   *
+   * @generated from field: string node = 1;
+   */
+  node: string;
+
+  /**
+   * In this state; empty: in any.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Of this tenant; empty: of all.
+   *
+   * @generated from field: string tenant = 3;
+   */
+  tenant: string;
+
+  /**
+   * At most 1000; 0 takes 100.
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message millwright.v1.ListAllocationsRequest.
+ * Use `create(ListAllocationsRequestSchema)` to create a new message.
+ */
+export declare const ListAllocationsRequestSchema: GenMessage<ListAllocationsRequest>;
+
+/**
+ * @generated from message millwright.v1.ListAllocationsResponse
+ */
+export declare type ListAllocationsResponse = Message<"millwright.v1.ListAllocationsResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.FleetAllocation allocations = 1;
+   */
+  allocations: FleetAllocation[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message millwright.v1.ListAllocationsResponse.
+ * Use `create(ListAllocationsResponseSchema)` to create a new message.
+ */
+export declare const ListAllocationsResponseSchema: GenMessage<ListAllocationsResponse>;
+
+/**
+ * @generated from message millwright.v1.ReleaseAllocationRequest
+ */
+export declare type ReleaseAllocationRequest = Message<"millwright.v1.ReleaseAllocationRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.ReleaseAllocationRequest.
+ * Use `create(ReleaseAllocationRequestSchema)` to create a new message.
+ */
+export declare const ReleaseAllocationRequestSchema: GenMessage<ReleaseAllocationRequest>;
+
+/**
+ * @generated from message millwright.v1.ReleaseAllocationResponse
+ */
+export declare type ReleaseAllocationResponse = Message<"millwright.v1.ReleaseAllocationResponse"> & {
+  /**
+   * @generated from field: millwright.v1.FleetAllocation allocation = 1;
+   */
+  allocation?: FleetAllocation | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ReleaseAllocationResponse.
+ * Use `create(ReleaseAllocationResponseSchema)` to create a new message.
+ */
+export declare const ReleaseAllocationResponseSchema: GenMessage<ReleaseAllocationResponse>;
+
+/**
+ * @generated from message millwright.v1.ForceReleaseAllocationRequest
+ */
+export declare type ForceReleaseAllocationRequest = Message<"millwright.v1.ForceReleaseAllocationRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.ForceReleaseAllocationRequest.
+ * Use `create(ForceReleaseAllocationRequestSchema)` to create a new message.
+ */
+export declare const ForceReleaseAllocationRequestSchema: GenMessage<ForceReleaseAllocationRequest>;
+
+/**
+ * @generated from message millwright.v1.ForceReleaseAllocationResponse
+ */
+export declare type ForceReleaseAllocationResponse = Message<"millwright.v1.ForceReleaseAllocationResponse"> & {
+  /**
+   * @generated from field: millwright.v1.FleetAllocation allocation = 1;
+   */
+  allocation?: FleetAllocation | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ForceReleaseAllocationResponse.
+ * Use `create(ForceReleaseAllocationResponseSchema)` to create a new message.
+ */
+export declare const ForceReleaseAllocationResponseSchema: GenMessage<ForceReleaseAllocationResponse>;
+
+/**
+ * @generated from message millwright.v1.FleetAllocation
+ */
+export declare type FleetAllocation = Message<"millwright.v1.FleetAllocation"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The id of the node.
+   *
+   * @generated from field: string node = 2;
+   */
+  node: string;
+
+  /**
+   * Empty where the node is not on record any more.
+   *
+   * @generated from field: string hostname = 3;
+   */
+  hostname: string;
+
+  /**
+   * @generated from field: string tenant = 4;
+   */
+  tenant: string;
+
+  /**
+   * requested, provisioning, active, failed, releasing, released or release_failed.
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
+
+  /**
+   * Why it failed, could not be released, or what it waits for; empty where there is nothing to say.
+   *
+   * @generated from field: string message = 6;
+   */
+  message: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp state_since = 7;
+   */
+  stateSince?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string created_by = 8;
+   */
+  createdBy: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 9;
+   */
+  createdAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.FleetAllocation.
+ * Use `create(FleetAllocationSchema)` to create a new message.
+ */
+export declare const FleetAllocationSchema: GenMessage<FleetAllocation>;
+
+/**
  * @generated from message millwright.v1.RoceLink
  */
 export declare type RoceLink = Message<"millwright.v1.RoceLink"> & {
@@ -233,6 +510,56 @@ export declare const RoceAssignmentSchema: GenMessage<RoceAssignment>;
  * @generated from service millwright.v1.FleetAllocationService
  */
 export declare const FleetAllocationService: GenService<{
+  /**
+   * Asks for the use of a node. FAILED_PRECONDITION unless the node is active.
+   *
+   * @generated from rpc millwright.v1.FleetAllocationService.RequestAllocation
+   */
+  requestAllocation: {
+    methodKind: "unary";
+    input: typeof RequestAllocationRequestSchema;
+    output: typeof RequestAllocationResponseSchema;
+  },
+  /**
+   * One allocation.
+   *
+   * @generated from rpc millwright.v1.FleetAllocationService.GetAllocation
+   */
+  getAllocation: {
+    methodKind: "unary";
+    input: typeof GetAllocationRequestSchema;
+    output: typeof GetAllocationResponseSchema;
+  },
+  /**
+   * All allocations, in the order of their ids.
+   *
+   * @generated from rpc millwright.v1.FleetAllocationService.ListAllocations
+   */
+  listAllocations: {
+    methodKind: "unary";
+    input: typeof ListAllocationsRequestSchema;
+    output: typeof ListAllocationsResponseSchema;
+  },
+  /**
+   * Ends the use of a node. One that is being released, or is released, is left as it is.
+   *
+   * @generated from rpc millwright.v1.FleetAllocationService.ReleaseAllocation
+   */
+  releaseAllocation: {
+    methodKind: "unary";
+    input: typeof ReleaseAllocationRequestSchema;
+    output: typeof ReleaseAllocationResponseSchema;
+  },
+  /**
+   * The same without waiting for whoever uses the node.
+   *
+   * @generated from rpc millwright.v1.FleetAllocationService.ForceReleaseAllocation
+   */
+  forceReleaseAllocation: {
+    methodKind: "unary";
+    input: typeof ForceReleaseAllocationRequestSchema;
+    output: typeof ForceReleaseAllocationResponseSchema;
+  },
   /**
    * Gives the nodes that it names these links in place of those that they had: all nodes or none.
    *

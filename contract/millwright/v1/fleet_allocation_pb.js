@@ -9,70 +9,147 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/fleet_allocation.proto.
  */
 export const file_millwright_v1_fleet_allocation = /*@__PURE__*/
-  fileDesc("CiRtaWxsd3JpZ2h0L3YxL2ZsZWV0X2FsbG9jYXRpb24ucHJvdG8SDW1pbGx3cmlnaHQudjEiPAoIUm9jZUxpbmsSDAoEcG9ydBgBIAEoCRIOCgZzdWJuZXQYAiABKAkSEgoKaXBfYWRkcmVzcxgDIAEoCSJGCgpSb2NlT2ZOb2RlEhAKCGhvc3RuYW1lGAEgASgJEiYKBWxpbmtzGAIgAygLMhcubWlsbHdyaWdodC52MS5Sb2NlTGluayJTChlTZXRSb2NlQXNzaWdubWVudHNSZXF1ZXN0EgwKBHNpdGUYASABKAkSKAoFbm9kZXMYAiADKAsyGS5taWxsd3JpZ2h0LnYxLlJvY2VPZk5vZGUiUAoaU2V0Um9jZUFzc2lnbm1lbnRzUmVzcG9uc2USMgoLYXNzaWdubWVudHMYASADKAsyHS5taWxsd3JpZ2h0LnYxLlJvY2VBc3NpZ25tZW50ImMKGkxpc3RSb2NlQXNzaWdubWVudHNSZXF1ZXN0EgwKBHNpdGUYASABKAkSEAoIaG9zdG5hbWUYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiagobTGlzdFJvY2VBc3NpZ25tZW50c1Jlc3BvbnNlEjIKC2Fzc2lnbm1lbnRzGAEgAygLMh0ubWlsbHdyaWdodC52MS5Sb2NlQXNzaWdubWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPQobUmVtb3ZlUm9jZUFzc2lnbm1lbnRSZXF1ZXN0EgwKBHNpdGUYASABKAkSEAoIaG9zdG5hbWUYAiABKAkiHgocUmVtb3ZlUm9jZUFzc2lnbm1lbnRSZXNwb25zZSKIAQoOUm9jZUFzc2lnbm1lbnQSDAoEc2l0ZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRImCgVsaW5rcxgDIAMoCzIXLm1pbGx3cmlnaHQudjEuUm9jZUxpbmsSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAy4gIKFkZsZWV0QWxsb2NhdGlvblNlcnZpY2USaQoSU2V0Um9jZUFzc2lnbm1lbnRzEigubWlsbHdyaWdodC52MS5TZXRSb2NlQXNzaWdubWVudHNSZXF1ZXN0GikubWlsbHdyaWdodC52MS5TZXRSb2NlQXNzaWdubWVudHNSZXNwb25zZRJsChNMaXN0Um9jZUFzc2lnbm1lbnRzEikubWlsbHdyaWdodC52MS5MaXN0Um9jZUFzc2lnbm1lbnRzUmVxdWVzdBoqLm1pbGx3cmlnaHQudjEuTGlzdFJvY2VBc3NpZ25tZW50c1Jlc3BvbnNlEm8KFFJlbW92ZVJvY2VBc3NpZ25tZW50EioubWlsbHdyaWdodC52MS5SZW1vdmVSb2NlQXNzaWdubWVudFJlcXVlc3QaKy5taWxsd3JpZ2h0LnYxLlJlbW92ZVJvY2VBc3NpZ25tZW50UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiRtaWxsd3JpZ2h0L3YxL2ZsZWV0X2FsbG9jYXRpb24ucHJvdG8SDW1pbGx3cmlnaHQudjEiTAoYUmVxdWVzdEFsbG9jYXRpb25SZXF1ZXN0EgwKBG5vZGUYASABKAkSDgoGdGVuYW50GAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiTwoZUmVxdWVzdEFsbG9jYXRpb25SZXNwb25zZRIyCgphbGxvY2F0aW9uGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldEFsbG9jYXRpb24iIgoUR2V0QWxsb2NhdGlvblJlcXVlc3QSCgoCaWQYASABKAkiSwoVR2V0QWxsb2NhdGlvblJlc3BvbnNlEjIKCmFsbG9jYXRpb24YASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0QWxsb2NhdGlvbiJsChZMaXN0QWxsb2NhdGlvbnNSZXF1ZXN0EgwKBG5vZGUYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGdGVuYW50GAMgASgJEhEKCXBhZ2Vfc2l6ZRgEIAEoBRISCgpwYWdlX3Rva2VuGAUgASgJImcKF0xpc3RBbGxvY2F0aW9uc1Jlc3BvbnNlEjMKC2FsbG9jYXRpb25zGAEgAygLMh4ubWlsbHdyaWdodC52MS5GbGVldEFsbG9jYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiYKGFJlbGVhc2VBbGxvY2F0aW9uUmVxdWVzdBIKCgJpZBgBIAEoCSJPChlSZWxlYXNlQWxsb2NhdGlvblJlc3BvbnNlEjIKCmFsbG9jYXRpb24YASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0QWxsb2NhdGlvbiIrCh1Gb3JjZVJlbGVhc2VBbGxvY2F0aW9uUmVxdWVzdBIKCgJpZBgBIAEoCSJUCh5Gb3JjZVJlbGVhc2VBbGxvY2F0aW9uUmVzcG9uc2USMgoKYWxsb2NhdGlvbhgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXRBbGxvY2F0aW9uIuIBCg9GbGVldEFsbG9jYXRpb24SCgoCaWQYASABKAkSDAoEbm9kZRgCIAEoCRIQCghob3N0bmFtZRgDIAEoCRIOCgZ0ZW5hbnQYBCABKAkSDQoFc3RhdGUYBSABKAkSDwoHbWVzc2FnZRgGIAEoCRIvCgtzdGF0ZV9zaW5jZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKY3JlYXRlZF9ieRgIIAEoCRIuCgpjcmVhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI8CghSb2NlTGluaxIMCgRwb3J0GAEgASgJEg4KBnN1Ym5ldBgCIAEoCRISCgppcF9hZGRyZXNzGAMgASgJIkYKClJvY2VPZk5vZGUSEAoIaG9zdG5hbWUYASABKAkSJgoFbGlua3MYAiADKAsyFy5taWxsd3JpZ2h0LnYxLlJvY2VMaW5rIlMKGVNldFJvY2VBc3NpZ25tZW50c1JlcXVlc3QSDAoEc2l0ZRgBIAEoCRIoCgVub2RlcxgCIAMoCzIZLm1pbGx3cmlnaHQudjEuUm9jZU9mTm9kZSJQChpTZXRSb2NlQXNzaWdubWVudHNSZXNwb25zZRIyCgthc3NpZ25tZW50cxgBIAMoCzIdLm1pbGx3cmlnaHQudjEuUm9jZUFzc2lnbm1lbnQiYwoaTGlzdFJvY2VBc3NpZ25tZW50c1JlcXVlc3QSDAoEc2l0ZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChtMaXN0Um9jZUFzc2lnbm1lbnRzUmVzcG9uc2USMgoLYXNzaWdubWVudHMYASADKAsyHS5taWxsd3JpZ2h0LnYxLlJvY2VBc3NpZ25tZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI9ChtSZW1vdmVSb2NlQXNzaWdubWVudFJlcXVlc3QSDAoEc2l0ZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCSIeChxSZW1vdmVSb2NlQXNzaWdubWVudFJlc3BvbnNlIogBCg5Sb2NlQXNzaWdubWVudBIMCgRzaXRlGAEgASgJEhAKCGhvc3RuYW1lGAIgASgJEiYKBWxpbmtzGAMgAygLMhcubWlsbHdyaWdodC52MS5Sb2NlTGluaxIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLnBgoWRmxlZXRBbGxvY2F0aW9uU2VydmljZRJmChFSZXF1ZXN0QWxsb2NhdGlvbhInLm1pbGx3cmlnaHQudjEuUmVxdWVzdEFsbG9jYXRpb25SZXF1ZXN0GigubWlsbHdyaWdodC52MS5SZXF1ZXN0QWxsb2NhdGlvblJlc3BvbnNlEloKDUdldEFsbG9jYXRpb24SIy5taWxsd3JpZ2h0LnYxLkdldEFsbG9jYXRpb25SZXF1ZXN0GiQubWlsbHdyaWdodC52MS5HZXRBbGxvY2F0aW9uUmVzcG9uc2USYAoPTGlzdEFsbG9jYXRpb25zEiUubWlsbHdyaWdodC52MS5MaXN0QWxsb2NhdGlvbnNSZXF1ZXN0GiYubWlsbHdyaWdodC52MS5MaXN0QWxsb2NhdGlvbnNSZXNwb25zZRJmChFSZWxlYXNlQWxsb2NhdGlvbhInLm1pbGx3cmlnaHQudjEuUmVsZWFzZUFsbG9jYXRpb25SZXF1ZXN0GigubWlsbHdyaWdodC52MS5SZWxlYXNlQWxsb2NhdGlvblJlc3BvbnNlEnUKFkZvcmNlUmVsZWFzZUFsbG9jYXRpb24SLC5taWxsd3JpZ2h0LnYxLkZvcmNlUmVsZWFzZUFsbG9jYXRpb25SZXF1ZXN0Gi0ubWlsbHdyaWdodC52MS5Gb3JjZVJlbGVhc2VBbGxvY2F0aW9uUmVzcG9uc2USaQoSU2V0Um9jZUFzc2lnbm1lbnRzEigubWlsbHdyaWdodC52MS5TZXRSb2NlQXNzaWdubWVudHNSZXF1ZXN0GikubWlsbHdyaWdodC52MS5TZXRSb2NlQXNzaWdubWVudHNSZXNwb25zZRJsChNMaXN0Um9jZUFzc2lnbm1lbnRzEikubWlsbHdyaWdodC52MS5MaXN0Um9jZUFzc2lnbm1lbnRzUmVxdWVzdBoqLm1pbGx3cmlnaHQudjEuTGlzdFJvY2VBc3NpZ25tZW50c1Jlc3BvbnNlEm8KFFJlbW92ZVJvY2VBc3NpZ25tZW50EioubWlsbHdyaWdodC52MS5SZW1vdmVSb2NlQXNzaWdubWVudFJlcXVlc3QaKy5taWxsd3JpZ2h0LnYxLlJlbW92ZVJvY2VBc3NpZ25tZW50UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message millwright.v1.RequestAllocationRequest.
+ * Use `create(RequestAllocationRequestSchema)` to create a new message.
+ */
+export const RequestAllocationRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 0);
+
+/**
+ * Describes the message millwright.v1.RequestAllocationResponse.
+ * Use `create(RequestAllocationResponseSchema)` to create a new message.
+ */
+export const RequestAllocationResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 1);
+
+/**
+ * Describes the message millwright.v1.GetAllocationRequest.
+ * Use `create(GetAllocationRequestSchema)` to create a new message.
+ */
+export const GetAllocationRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 2);
+
+/**
+ * Describes the message millwright.v1.GetAllocationResponse.
+ * Use `create(GetAllocationResponseSchema)` to create a new message.
+ */
+export const GetAllocationResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 3);
+
+/**
+ * Describes the message millwright.v1.ListAllocationsRequest.
+ * Use `create(ListAllocationsRequestSchema)` to create a new message.
+ */
+export const ListAllocationsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 4);
+
+/**
+ * Describes the message millwright.v1.ListAllocationsResponse.
+ * Use `create(ListAllocationsResponseSchema)` to create a new message.
+ */
+export const ListAllocationsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 5);
+
+/**
+ * Describes the message millwright.v1.ReleaseAllocationRequest.
+ * Use `create(ReleaseAllocationRequestSchema)` to create a new message.
+ */
+export const ReleaseAllocationRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 6);
+
+/**
+ * Describes the message millwright.v1.ReleaseAllocationResponse.
+ * Use `create(ReleaseAllocationResponseSchema)` to create a new message.
+ */
+export const ReleaseAllocationResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 7);
+
+/**
+ * Describes the message millwright.v1.ForceReleaseAllocationRequest.
+ * Use `create(ForceReleaseAllocationRequestSchema)` to create a new message.
+ */
+export const ForceReleaseAllocationRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 8);
+
+/**
+ * Describes the message millwright.v1.ForceReleaseAllocationResponse.
+ * Use `create(ForceReleaseAllocationResponseSchema)` to create a new message.
+ */
+export const ForceReleaseAllocationResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 9);
+
+/**
+ * Describes the message millwright.v1.FleetAllocation.
+ * Use `create(FleetAllocationSchema)` to create a new message.
+ */
+export const FleetAllocationSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_allocation, 10);
 
 /**
  * Describes the message millwright.v1.RoceLink.
  * Use `create(RoceLinkSchema)` to create a new message.
  */
 export const RoceLinkSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 0);
+  messageDesc(file_millwright_v1_fleet_allocation, 11);
 
 /**
  * Describes the message millwright.v1.RoceOfNode.
  * Use `create(RoceOfNodeSchema)` to create a new message.
  */
 export const RoceOfNodeSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 1);
+  messageDesc(file_millwright_v1_fleet_allocation, 12);
 
 /**
  * Describes the message millwright.v1.SetRoceAssignmentsRequest.
  * Use `create(SetRoceAssignmentsRequestSchema)` to create a new message.
  */
 export const SetRoceAssignmentsRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 2);
+  messageDesc(file_millwright_v1_fleet_allocation, 13);
 
 /**
  * Describes the message millwright.v1.SetRoceAssignmentsResponse.
  * Use `create(SetRoceAssignmentsResponseSchema)` to create a new message.
  */
 export const SetRoceAssignmentsResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 3);
+  messageDesc(file_millwright_v1_fleet_allocation, 14);
 
 /**
  * Describes the message millwright.v1.ListRoceAssignmentsRequest.
  * Use `create(ListRoceAssignmentsRequestSchema)` to create a new message.
  */
 export const ListRoceAssignmentsRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 4);
+  messageDesc(file_millwright_v1_fleet_allocation, 15);
 
 /**
  * Describes the message millwright.v1.ListRoceAssignmentsResponse.
  * Use `create(ListRoceAssignmentsResponseSchema)` to create a new message.
  */
 export const ListRoceAssignmentsResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 5);
+  messageDesc(file_millwright_v1_fleet_allocation, 16);
 
 /**
  * Describes the message millwright.v1.RemoveRoceAssignmentRequest.
  * Use `create(RemoveRoceAssignmentRequestSchema)` to create a new message.
  */
 export const RemoveRoceAssignmentRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 6);
+  messageDesc(file_millwright_v1_fleet_allocation, 17);
 
 /**
  * Describes the message millwright.v1.RemoveRoceAssignmentResponse.
  * Use `create(RemoveRoceAssignmentResponseSchema)` to create a new message.
  */
 export const RemoveRoceAssignmentResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 7);
+  messageDesc(file_millwright_v1_fleet_allocation, 18);
 
 /**
  * Describes the message millwright.v1.RoceAssignment.
  * Use `create(RoceAssignmentSchema)` to create a new message.
  */
 export const RoceAssignmentSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_allocation, 8);
+  messageDesc(file_millwright_v1_fleet_allocation, 19);
 
 /**
  * Who uses fleet nodes, and which addresses the ports of nodes get.

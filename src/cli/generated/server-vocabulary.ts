@@ -80,6 +80,9 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--rack-manager-ca-file","takes":"file","words":[],"default":"","dev":"","doc":"Authorities (PEM) that vouch for the rack manager. Unset: those of the system."},
     {"flag":"--rack-manager-cert-file","takes":"file","words":[],"default":"","dev":"","doc":"Client certificate (PEM) shown to the rack manager."},
     {"flag":"--rack-manager-key-file","takes":"file","words":[],"default":"","dev":"","doc":"Private key (PEM) of that certificate."},
+    {"flag":"--fleet-allocator-url","takes":"value","words":[],"default":"","dev":"","doc":"A service that prepares fleet nodes for those who use them, and cleans up behind them: it is sent `PUT {url}/allocations/{id}`. It must be in `bmc.allowed_networks`. Unset: an active node is ready for use, and nothing is cleaned up when its use ends. `http` is for a service on this host alone."},
+    {"flag":"--fleet-allocator-token-file","takes":"file","words":[],"default":"","dev":"","doc":"A file with the bearer token that the allocator is sent. Required with `fleet.allocator.url`."},
+    {"flag":"--fleet-allocator-ca-file","takes":"file","words":[],"default":"","dev":"","doc":"Authorities (PEM) that vouch for the allocator. Unset: those of the system."},
     {"flag":"--watch-most","takes":"value","words":[],"default":"10000","dev":"","doc":"Watchers served at the same time, per replica; more are refused."},
     {"flag":"--otel-accept-traceparent","takes":"switch","words":[],"default":"true","dev":"","doc":"Whether callers' W3C `traceparent` headers are continued. Spans are recorded once an OpenTelemetry SDK is loaded (`node --import`)."},
     {"flag":"--sim-speed","takes":"value","words":[],"default":"1","dev":"20","doc":"How much faster than life simulated hardware is."},
@@ -101,5 +104,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"host_reprovision","short":"","idLength":0},
     {"kind":"expected_rack","short":"er","idLength":0},
     {"kind":"fleet_node","short":"","idLength":0},
+    {"kind":"fleet_allocation","short":"","idLength":0},
   ],
 };

@@ -6,6 +6,7 @@ import { batch } from "./batch.ts";
 import { expectedPowerShelf } from "./expected-power-shelf.ts";
 import { expectedRack } from "./expected-rack.ts";
 import { expectedSwitch } from "./expected-switch.ts";
+import { fleetAllocation } from "./fleet-allocation.ts";
 import { fleetNode } from "./fleet-node.ts";
 import { hostReprovision } from "./host-reprovision.ts";
 import { install } from "./install.ts";
@@ -32,6 +33,7 @@ export const allThings: readonly ThingParts[] = [
   hostReprovision,
   expectedRack,
   fleetNode,
+  fleetAllocation,
 ];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {

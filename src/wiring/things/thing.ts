@@ -3,6 +3,7 @@ import type { InstallRouteDeps } from "../../api/rest/install-routes.ts";
 import type { AnyRoute } from "../../api/rest/route.ts";
 import type { ServicePart } from "../../api/transport/service-parts.ts";
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import type { Allocator } from "../../capabilities/fleet/allocator.ts";
 import type { Maas } from "../../capabilities/fleet/maas.ts";
 import type { Provider } from "../../capabilities/provider.ts";
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
@@ -49,6 +50,8 @@ export interface HandlerTools extends DeviceTools {
   readonly seededMedia?: SeededMedia;
   /** How the MAAS of each site is called. Absent: no MAAS is. */
   readonly maas?: Maas;
+  /** Who outside prepares fleet nodes for their users. Absent: nobody does. */
+  readonly allocator?: Allocator;
   /** Firmware files. Absent: there are none here. */
   readonly artifacts?: Artifacts;
   /** What racks keep to. Absent: the defaults of the settings. */

@@ -9,6 +9,7 @@ import type { InstallRouteDeps } from "../../../src/api/rest/install-routes.ts";
 import { createRestApi, type RestApiDeps, restApiRoutes } from "../../../src/api/rest/rest-api.ts";
 import type { AnyRoute } from "../../../src/api/rest/route.ts";
 import { createSeeds } from "../../../src/api/rest/seeds.ts";
+import type { Allocator } from "../../../src/capabilities/fleet/allocator.ts";
 import { Controller } from "../../../src/engine/controller.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
 import { type Duration, hours } from "../../../src/kernel/time/duration.ts";
@@ -104,6 +105,8 @@ export interface InstallsOptions {
   readonly canErase?: boolean;
   /** Absent: no MAAS is called. */
   readonly maas?: ServiceDeps["maas"];
+  /** Of fleet nodes, where the engine runs. Absent: there is none. */
+  readonly allocator?: Allocator;
 }
 
 export async function startInstalls(options: InstallsOptions = {}): Promise<InstallsUnderTest> {
@@ -149,7 +152,7 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
       await app.register(createSeeds({ ...routeDeps, reportUnexpected: apiDeps.reportUnexpected }));
     },
   });
-  const engine = options.engine === true ? await startEngine(deps, installTimeout, log) : undefined;
+  const engine = options.engine === true ? await startEngine(deps, installTimeout, log, options.allocator) : undefined;
   const routes = restApiRoutes(apiDeps);
   const call = async <T>(method: string, path: string, body?: unknown, more: CallOptions = {}): Promise<Answer<T>> => {
     const { as = "kim", role = "admin", raw } = more;
@@ -227,12 +230,13 @@ async function authenticate({ headers }: FastifyRequest, route: string): Promise
   return caller;
 }
 
-async function startEngine(deps: ServiceDeps, installTimeout: Duration, log: RecordingLog) {
+async function startEngine(deps: ServiceDeps, installTimeout: Duration, log: RecordingLog, allocator?: Allocator) {
   const { db, secrets } = deps;
   const gateway = createBmcGateway();
   const provider = createRedfishShelfProvider({ gateway });
   const every = hours(1);
-  const handlers = wireHandlers({ db, secrets, provider, monitorEvery: every, exploreEvery: every, installTimeout });
+  const settings = { monitorEvery: every, exploreEvery: every, installTimeout, ...(allocator && { allocator }) };
+  const handlers = wireHandlers({ db, secrets, provider, ...settings });
   const controller = new Controller({ db, stores: allStores, log, handlers });
   const stop = new AbortController();
   const loops = [db.listen("millwright", () => controller.nudge(), stop.signal), controller.run(stop.signal)];

@@ -2,6 +2,7 @@ import { batchStore } from "../../../src/store/batch/batches.ts";
 import { expectedPowerShelfStore } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
 import { expectedRackStore } from "../../../src/store/expected-rack/expected-racks.ts";
 import { expectedSwitchStore } from "../../../src/store/expected-switch/expected-switches.ts";
+import { fleetAllocationStore } from "../../../src/store/fleet/allocations.ts";
 import { fleetNodeStore } from "../../../src/store/fleet/nodes.ts";
 import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { installStore } from "../../../src/store/install/installs.ts";
@@ -30,4 +31,5 @@ export const bareStores = [
   expectedRackStore,
   hostReprovisionStore,
   fleetNodeStore,
+  fleetAllocationStore,
 ] as const;

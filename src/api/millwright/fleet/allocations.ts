@@ -1,10 +1,19 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type {
+  FleetAllocationSchema,
   FleetAllocationService,
   RoceAssignmentSchema,
 } from "../../../../contract/millwright/v1/fleet_allocation_pb.js";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
+import {
+  type FleetAllocation,
+  getAllocation,
+  messageOfAllocation,
+  pageAllocations,
+  releaseAllocation,
+  requestAllocation,
+} from "../../../services/fleet/allocations.ts";
 import {
   deleteRoceAssignment,
   pageRoceAssignments,
@@ -14,6 +23,23 @@ import {
 import { timestampOf } from "../../convert/fields.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 
+const allocationOf = ({
+  state,
+  stateSince,
+  createdAt,
+  ...allocation
+}: FleetAllocation): MessageInitShape<typeof FleetAllocationSchema> => ({
+  id: allocation.id,
+  node: allocation.node,
+  hostname: allocation.hostname,
+  tenant: allocation.tenant,
+  createdBy: allocation.createdBy,
+  state: state.name,
+  message: messageOfAllocation(state, allocation.outcome),
+  stateSince: timestampOf(stateSince),
+  createdAt: timestampOf(createdAt),
+});
+
 const roceOf = ({ createdAt, links, ...of }: RoceAssignment): MessageInitShape<typeof RoceAssignmentSchema> => ({
   ...of,
   links: [...links],
@@ -21,6 +47,22 @@ const roceOf = ({ createdAt, links, ...of }: RoceAssignment): MessageInitShape<t
 });
 
 export const fleetAllocations = (deps: ServiceDeps): ServiceImpl<typeof FleetAllocationService> => ({
+  async requestAllocation(request, { values }) {
+    return { allocation: allocationOf(await requestAllocation(deps, values.get(callerKey), request)) };
+  },
+  async getAllocation({ id }) {
+    return { allocation: allocationOf(await getAllocation(deps, id)) };
+  },
+  async listAllocations(request) {
+    const { items, nextPageToken } = await pageAllocations(deps, request);
+    return { allocations: items.map(allocationOf), nextPageToken };
+  },
+  async releaseAllocation({ id }, { values }) {
+    return { allocation: allocationOf(await releaseAllocation(deps, values.get(callerKey), { id, force: false })) };
+  },
+  async forceReleaseAllocation({ id }, { values }) {
+    return { allocation: allocationOf(await releaseAllocation(deps, values.get(callerKey), { id, force: true })) };
+  },
   async setRoceAssignments(request, { values }) {
     return { assignments: (await setRoceAssignments(deps, values.get(callerKey), request)).map(roceOf) };
   },

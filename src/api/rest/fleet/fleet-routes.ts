@@ -1,7 +1,6 @@
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import type { AnyRoute } from "../route.ts";
 import { profileRoutes } from "./profiles.ts";
-import { roceRoutes } from "./roce.ts";
 import { siteRoutes } from "./sites.ts";
 
 export interface FleetRouteDeps {
@@ -9,8 +8,4 @@ export interface FleetRouteDeps {
 }
 
 /** GPU nodes over MAAS. */
-export const fleetRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
-  ...siteRoutes(deps),
-  ...profileRoutes(deps),
-  ...roceRoutes(deps),
-];
+export const fleetRoutes = (deps: FleetRouteDeps): AnyRoute[] => [...siteRoutes(deps), ...profileRoutes(deps)];

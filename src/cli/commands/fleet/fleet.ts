@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addAllocationCommands } from "./allocation-commands.ts";
 import type { SetProfileOptions } from "./profiles.ts";
 import { addRoceCommands } from "./roce-commands.ts";
 import type { AddSiteOptions, UpdateSiteOptions } from "./sites.ts";
@@ -19,6 +20,7 @@ export function addFleetCommands(program: Command, run: Run): void {
   addSiteCommands(fleet, run);
   addProfileCommands(fleet, run);
   addRoceCommands(fleet, run);
+  addAllocationCommands(fleet, run);
   fleet
     .command("preflight")
     .argument(...SITE)

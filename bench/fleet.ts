@@ -113,6 +113,7 @@ async function putCredentials(tx: Queryable, secrets: SecretStore, macs: readonl
   const collector: Transaction = {
     insideTransaction: true,
     logWhenCommitted() {},
+    notifyWhenCommitted() {},
     query: () => Promise.reject(new Error("storing a secret is expected to read nothing")),
     async execute(_statement, values = []) {
       rows.push(values);

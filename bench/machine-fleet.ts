@@ -98,6 +98,7 @@ async function putCredentials(db: Database, secrets: SecretStore, first: number,
   const collector: Transaction = {
     insideTransaction: true,
     logWhenCommitted: () => undefined,
+    notifyWhenCommitted: () => undefined,
     query: () => Promise.reject(new Error("storing a secret is expected to read nothing")),
     async execute(_statement, values = []) {
       rows.push(values);

@@ -9,7 +9,7 @@ import { type Clock, readingFor, systemClock } from "../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";
 import { thingAfter, type Unit } from "../store/lifecycle/commit/unit.ts";
-import { announce } from "../store/lifecycle/journal.ts";
+import { announceNow } from "../store/lifecycle/journal.ts";
 import { storeOf, type ThingStores, type Unreadable } from "../store/lifecycle/things.ts";
 import * as work from "../store/lifecycle/work.ts";
 import type { Database } from "../store/postgres/database.ts";
@@ -147,7 +147,7 @@ export class Controller {
     clearTimeout(cut);
     keeping.abort();
     await Promise.all([keeper, interrupter]);
-    await announce(db).catch(() => undefined); // the other replicas then take over at once, not at their next poll
+    await announceNow(db).catch(() => undefined); // the other replicas then take over at once, not at their next poll
   }
 
   /** Something may be due: claim now instead of at the next poll. */

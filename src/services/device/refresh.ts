@@ -11,6 +11,6 @@ export async function refreshDevice(deps: ServiceDeps, name: DeviceName): Promis
     await lockThings(tx, [device.key]);
     await findDevice(tx, device);
     await work.wake(tx, [device.key]);
-    await announce(tx);
+    announce(tx);
   });
 }

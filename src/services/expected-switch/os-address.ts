@@ -71,7 +71,7 @@ export async function setOsAddress(deps: ServiceDeps, caller: Caller, input: Set
         await recordChange(tx, storeOf(deps.stores, DEVICE), { id, type: "place_changed", data, ...change });
       }
       await work.wake(tx, keys);
-      await announce(tx);
+      announce(tx);
       return true;
     });
     if (isDone) return;

@@ -141,7 +141,7 @@ async function noteBegan(
       set: { installer_seen: { ...known, order, at: nowOf(deps).toISOString() } },
     });
     await work.wake(tx, [{ kind: KIND, id }]);
-    await announce(tx);
+    announce(tx);
   });
 }
 

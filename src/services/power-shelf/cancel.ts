@@ -46,7 +46,7 @@ export async function cancelMaintenance(deps: ServiceDeps, caller: Caller, input
     if (isMeant(pending))
       await withdrawPending(tx, storeOf(deps.stores, KIND), { field: "maintenanceRequest", id, ...doneBy(caller) });
     await work.wake(tx, [{ kind: KIND, id }]);
-    await announce(tx);
+    announce(tx);
   });
 }
 

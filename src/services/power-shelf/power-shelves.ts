@@ -123,7 +123,7 @@ export async function refreshPowerShelf(deps: ServiceDeps, caller: Caller, input
       await commitOrRefuse(tx, deps.stores, [{ kind: KIND, thing, facts, ...doneBy(caller) }]);
     }
     await work.wake(tx, [shelfKey(id)]);
-    await announce(tx);
+    announce(tx);
   });
 }
 
@@ -152,7 +152,7 @@ export async function acceptPowerShelfCertificate(
       { kind: KIND, thing, facts: { certificateFingerprint }, ...doneBy(caller) },
     ]);
     await work.wake(tx, [shelfKey(id)]);
-    await announce(tx);
+    announce(tx);
   });
 }
 

@@ -113,7 +113,7 @@ export async function terminateRackMaintenance(deps: ServiceDeps, caller: Caller
     for (const field of ["maintenanceRequest", "reprovisionRequest"])
       await withdrawPending(tx, storeOf(deps.stores, RACK_KIND), { field, id: rackId, ...doneBy(caller) });
     await work.wake(tx, [rackKey(rackId)]);
-    await announce(tx);
+    announce(tx);
   });
 }
 
@@ -168,7 +168,7 @@ async function wakeRacksToAdmit({ db }: Pick<ServiceDeps, "db">): Promise<readon
   const waiting = await listRacksToAdmit(db, null);
   await db.transaction(async (tx) => {
     await work.wake(tx, waiting.map(rackKey));
-    await announce(tx);
+    announce(tx);
   });
   return waiting;
 }

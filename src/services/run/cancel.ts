@@ -56,5 +56,5 @@ export async function cancelInTransaction(
     set: { cancel_requested_at: nowOf(deps) },
   });
   await work.wake(tx, [{ kind: KIND, id }]);
-  await announce(tx);
+  announce(tx);
 }

@@ -227,7 +227,7 @@ export async function markRunManual(
     });
     if (!isActive(run.phase)) return;
     await work.wake(tx, [runKey(runId)]);
-    await announce(tx);
+    announce(tx);
   });
   return getRun(deps, runId);
 }

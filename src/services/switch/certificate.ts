@@ -42,6 +42,6 @@ export async function acceptSwitchCertificate(
     const facts = input.os ? { nvosCertificateFingerprint: fingerprint } : { certificateFingerprint: fingerprint };
     await commitOrRefuse(tx, deps.stores, [{ kind, thing, facts, ...doneBy(caller) }]);
     await work.wake(tx, [{ kind, id }]);
-    await announce(tx);
+    announce(tx);
   });
 }

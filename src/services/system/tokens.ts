@@ -42,7 +42,7 @@ export async function createToken(
     const created = await store.createToken(tx, { name, roles, createdBy: actorOf(caller), expiresAt });
     const data = { name, roles, expires_at: expiresAt?.toISOString() ?? null };
     await journal.append(tx, [{ ...entryOf(caller, created.id), version: 1, type: "created", data }]);
-    await journal.announce(tx);
+    journal.announce(tx);
     return created;
   });
 }
@@ -74,7 +74,7 @@ export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string)
     }
     if (row.revokedAt?.getTime() !== now.getTime()) return; // revoked before, and told then
     await journal.append(tx, [{ ...entryOf(caller, id), version: 2, type: "revoked", data: { name: row.name } }]);
-    await journal.announce(tx);
+    journal.announce(tx);
   });
 }
 

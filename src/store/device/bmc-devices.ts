@@ -177,7 +177,9 @@ export function defineBmcDevices<
     async list(db, filter) {
       const { conditions, values } = conditionsOf((filter ?? {}) as F);
       const text = `select ${columns} from ${from} where ${conditions} order by t.id`;
-      return (await db.query<BmcDeviceRecordRow>(text, values)).map(parse);
+      // What most calls read; with other filters there are too many texts for each connection to know.
+      const isByIds = Object.keys(filter ?? {}).join() === "ids";
+      return (await db.query<BmcDeviceRecordRow>({ text, values, ...(isByIds && { hot: true }) })).map(parse);
     },
     async listIds(db, filter) {
       const { conditions, values } = conditionsOf(filter);

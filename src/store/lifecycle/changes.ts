@@ -66,7 +66,7 @@ export async function recordChanges(
       return version === undefined ? [] : [entryOf(kind, change, version)];
     }),
   );
-  await journal.announce(tx);
+  journal.announce(tx);
   return new Set(versions.keys());
 }
 

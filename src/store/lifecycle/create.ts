@@ -73,7 +73,7 @@ export async function createAll(
     tx,
     inserted.map(({ id }) => ({ kind, id })),
   );
-  await journal.announce(tx);
+  journal.announce(tx);
   return new Set(inserted.map(({ id }) => id));
 }
 

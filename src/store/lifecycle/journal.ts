@@ -40,9 +40,14 @@ export async function append(tx: Transaction, entries: readonly JournalEntry[]):
   failPoint("journal:appended", entries);
 }
 
-/** One NOTIFY a transaction: it wakes tailers and idle controllers; they then look for themselves. */
-export async function announce(tx: Queryable): Promise<void> {
-  await tx.query(`select pg_notify('millwright', '')`);
+const CHANNEL = "millwright";
+
+/** One NOTIFY a transaction: it wakes tailers and idle controllers, which then read for themselves. */
+export const announce = (tx: Transaction): void => tx.notifyWhenCommitted(CHANNEL);
+
+/** The same where nothing is to be committed. */
+export async function announceNow(db: Queryable): Promise<void> {
+  await db.query(`select pg_notify($1, '')`, [CHANNEL]);
 }
 
 export interface JournalFilter {

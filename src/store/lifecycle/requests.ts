@@ -47,7 +47,7 @@ export async function recordRequest(
     tx,
     ids.map((id) => ({ kind: store.lifecycle.kind, id })),
   );
-  await journal.announce(tx);
+  journal.announce(tx);
   return requestId;
 }
 
@@ -66,8 +66,9 @@ export async function writeRequests(
   const columns = store.requests[field];
   if (!columns) throw new Error(`${store.lifecycle.kind} has no request ${field}`);
   const { column, lastColumn } = columns;
-  const rows = await tx.query<Recorded>(
-    `update ${store.table} t
+  const rows = await tx.query<Recorded>({
+    hot: true,
+    text: `update ${store.table} t
         set version = t.version + case when old.pending is null then 1 else 2 end,
             basis = t.basis + 1,
             ${lastColumn} = case when old.pending is null then t.${lastColumn} else
@@ -78,11 +79,11 @@ export async function writeRequests(
                     from ${store.table} where id = any($2)) as old using (id)
       where t.id = i.id
      returning t.id, t.version, old.pending as displaced`,
-    [
+    values: [
       toJsonText(requests.map((request) => ({ ...request, request: pendingOf(request) }))),
       requests.map(({ id }) => id),
     ],
-  );
+  });
   const recorded = new Map(rows.map((row) => [row.id, row]));
   const { kind } = store.lifecycle;
   await journal.append(

@@ -33,6 +33,9 @@ export interface Statement {
   readonly values?: readonly unknown[];
 }
 
+/** Names of channels are part of statements, so that they are known here. */
+export type Channel = "millwright";
+
 export interface Queryable {
   /** The rows, as the statement names their columns. */
   query<Row extends object = Record<string, unknown>>(
@@ -48,6 +51,8 @@ export interface Transaction extends Queryable {
   readonly insideTransaction: true;
   /** Tells the log once the transaction has committed: what was rolled back did not happen. At level info unless told. */
   logWhenCommitted(fields: object, message: string, level?: "info" | "warn"): void;
+  /** Sends an empty NOTIFY on the channel, once however often it is called. It travels with the COMMIT: no round trip of its own. */
+  notifyWhenCommitted(channel: Channel): void;
 }
 
 export interface Database extends Queryable {
@@ -191,6 +196,7 @@ function nameOf(text: string): string {
 
 async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const lines: (() => void)[] = [];
+  const channels = new Set<Channel>();
   const client = await pool.connect().catch((error: unknown) => Promise.reject(databaseError(error)));
   let fit = true;
   try {
@@ -199,8 +205,9 @@ async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction)
       insideTransaction: true,
       ...queryable(client),
       logWhenCommitted: (fields, message, level = "info") => void lines.push(() => log[level](fields, message)),
+      notifyWhenCommitted: (channel) => void channels.add(channel),
     });
-    await run(client, "COMMIT");
+    await run(client, [...[...channels].map((channel) => `NOTIFY ${channel}`), "COMMIT"].join("; "));
     for (const write of lines) write();
     return result;
   } catch (error) {

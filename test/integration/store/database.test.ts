@@ -105,6 +105,39 @@ describe("a transaction", () => {
     expect(told).toEqual([{ id: "kept" }]);
   });
 
+  test("notifies once when it commits; what is rolled back notifies nobody", async () => {
+    const { db } = await withTable();
+    const heard: string[] = [];
+    const stop = new AbortController();
+    await db.listen("millwright", (payload) => heard.push(payload), stop.signal);
+    const undone = db.transaction(async (tx) => {
+      tx.notifyWhenCommitted("millwright");
+      throw new Error("changed my mind");
+    });
+    await expect(undone).rejects.toThrow("changed my mind");
+    await db.query("select pg_notify('millwright', 'between')");
+    await db.transaction(async (tx) => {
+      tx.notifyWhenCommitted("millwright");
+      await tx.query("select 1");
+      tx.notifyWhenCommitted("millwright");
+    });
+    // Notices come in the order of the commits: all that was sent before is heard before this one.
+    await db.query("select pg_notify('millwright', 'last')");
+    await vi.waitFor(() => expect(heard).toContain("last")).finally(() => stop.abort());
+    expect(heard).toEqual(["", "between", "", "last"]); // the first says that the connection was made
+  });
+
+  test("whose COMMIT fails with a notice in it leaves nothing behind, and its connection is used again", async () => {
+    const { db } = await withTable({ max: 1 });
+    await db.execute("CREATE TABLE late (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
+    const twice = db.transaction(async (tx) => {
+      await tx.execute("INSERT INTO late VALUES (1), (1)");
+      tx.notifyWhenCommitted("millwright");
+    });
+    await expect(twice).rejects.toMatchObject({ code: "23505" });
+    expect(await db.query("SELECT n FROM late")).toEqual([]);
+  });
+
   test("hands on the database's own error for a violated constraint", async () => {
     const { db } = await withTable();
     const error = await db

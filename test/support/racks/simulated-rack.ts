@@ -7,7 +7,7 @@ import { setMachineCredentials } from "../../../src/services/machine/credentials
 import { registerMachine } from "../../../src/services/machine/machines.ts";
 import { createRackFirmware } from "../../../src/services/rack-firmware/rack-firmware.ts";
 import type { RunDeps } from "../../../src/services/run/deps.ts";
-import { announce } from "../../../src/store/lifecycle/journal.ts";
+import { announceNow } from "../../../src/store/lifecycle/journal.ts";
 import { expectSimulatedRacks, expectSimulatedSwitches } from "../../../src/wiring/dev/dev-racks.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../eventually.ts";
@@ -298,7 +298,7 @@ export class SimulatedRack {
       "update work set lease_until = now() - interval '1 s', wake_at = least(wake_at, now()) where lease_owner = $1",
       [owner],
     );
-    await announce(db);
+    await announceNow(db);
   }
 
   /** What is to be looked at later is looked at now. What waits to be woken still waits. */
@@ -308,7 +308,7 @@ export class SimulatedRack {
       `update work set wake_at = now() where lease_owner is null and wake_at > now() and wake_at <> 'infinity'
           and kind in ('rack', 'run', 'host_reprovision', 'rack_firmware')`,
     );
-    await announce(db);
+    await announceNow(db);
   }
 
   #openReplica(instance: string): RunReplica {

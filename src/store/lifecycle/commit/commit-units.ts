@@ -200,7 +200,7 @@ async function write(
     for (const line of changesOf(unit).flatMap(({ observed }) => observed?.lines ?? [])) tx.logWhenCommitted(...line);
   }
   // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
-  if (entries + woken.length + effects.length > 0) await journal.announce(tx);
+  if (entries + woken.length + effects.length > 0) journal.announce(tx);
 }
 
 /** Of what the engine decides it tells itself, with what it knows of it; of what people, nodes and other things cause, we do. */

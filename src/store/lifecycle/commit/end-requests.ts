@@ -136,5 +136,5 @@ export async function withdrawPending(
       data: { ...row.request, outcome: "withdrawn" },
     },
   ]);
-  await journal.announce(tx);
+  journal.announce(tx);
 }

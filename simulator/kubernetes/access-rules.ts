@@ -55,7 +55,7 @@ export const bootstrapper = (tokenId: string): ApiUser => ({
   ],
 });
 
-/** A kubelet may register its own node, and nobody else's. */
+/** A kubelet may register its own node, and nobody else's. It reads no daemon sets, which `kubectl drain` asks about. */
 export const kubelet = (node: string): ApiUser => ({
   name: `system:node:${node}`,
   groups: ["system:nodes", "system:authenticated"],
@@ -63,6 +63,7 @@ export const kubelet = (node: string): ApiUser => ({
     { verbs: ["create"], resources: ["nodes"] },
     { verbs: ["get", "list", "watch"], resources: ["nodes", "pods"] },
     { verbs: ["patch", "update"], resources: ["nodes"], names: [node] },
+    { verbs: ["create"], resources: ["pods/eviction"] },
   ],
 });
 

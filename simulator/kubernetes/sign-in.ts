@@ -37,9 +37,13 @@ function certifiedUser(cluster: Cluster, socket: TLSSocket): ApiUser | null | un
   const now = new Date();
   if (!isOurs || shown.validFromDate > now || shown.validToDate < now) return null;
   const text = /^CN=(.*)$/m.exec(shown.subject)?.[1] ?? "";
-  const node = /^system:node:(.+)$/.exec(text)?.[1];
+  return named(cluster, text);
+}
+
+function named(cluster: Cluster, name: string): ApiUser {
+  const node = /^system:node:(.+)$/.exec(name)?.[1];
   if (node !== undefined) return kubelet(node);
-  return signedIn(cluster.users().find((user) => user.name === text) ?? { name: text, rules: [] });
+  return signedIn(cluster.users().find((user) => user.name === name) ?? { name, rules: [] });
 }
 
 /** `kubectl --as`: only who may impersonate users is taken for another. */
@@ -52,7 +56,7 @@ function impersonated(cluster: Cluster, user: ApiUser, { headers }: IncomingMess
       `users "${name}" is forbidden: User "${user.name}" cannot impersonate resource "users" in API group "" at the cluster scope`,
       "Forbidden",
     );
-  return signedIn(cluster.users().find((each) => each.name === name) ?? { name, rules: [] });
+  return named(cluster, name);
 }
 
 function isSame(one: string, other: string): boolean {

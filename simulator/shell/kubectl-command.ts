@@ -72,14 +72,18 @@ function failed(io: CommandCall["io"], why: string): number {
 }
 
 /** The cluster that the given file leads to, or why none. */
-function clusterOf({ env, session }: CommandCall, flags: ReadonlyMap<string, string>): ClusterAccess | string {
-  const path = flags.get("--kubeconfig") ?? env.KUBECONFIG ?? "/root/.kube/config";
+function clusterOf(call: CommandCall, flags: ReadonlyMap<string, string>): ClusterAccess | string {
+  const { session } = call;
+  const path = kubeconfigOf(call, flags);
   const text = readFileOf(session.machine, path);
   if (text === undefined) return `error: stat ${path}: no such file or directory`;
   const name = path === KUBELET_CONF ? session.machine.state.kubelet?.cluster : /^\s*- name: (\S+)/m.exec(text)?.[1];
   const cluster = name === undefined ? undefined : session.surroundings.cluster(name);
   return cluster ?? `The connection to the server was refused - did you specify the right host or port?`;
 }
+
+const kubeconfigOf = ({ env }: CommandCall, flags: ReadonlyMap<string, string>): string =>
+  flags.get("--kubeconfig") ?? env.KUBECONFIG ?? "/root/.kube/config";
 
 function setSchedulable({ io, cluster, node }: Asked, schedulable: boolean): number {
   const word = schedulable ? "uncordoned" : "cordoned";
@@ -91,12 +95,19 @@ function setSchedulable({ io, cluster, node }: Asked, schedulable: boolean): num
   return 0;
 }
 
+/** A kubelet may evict pods of its node, and may not read the daemon sets that kubectl asks about before. */
 async function drain(asked: Asked): Promise<number> {
   const { args, io, cluster, flags, node, session } = asked;
   setSchedulable(asked, false);
   const podsOnNode = () => cluster.pods(`spec.nodeName=${node.name}`);
   const pods = podsOnNode();
   const daemons = pods.filter(({ isDaemon }) => isDaemon).map(({ namespace, name }) => `${namespace}/${name}`);
+  const forbidden = kubeconfigOf(asked, flags) === KUBELET_CONF ? pods.find(({ isDaemon }) => isDaemon) : undefined;
+  if (forbidden !== undefined)
+    return failed(
+      io,
+      `error: unable to drain node "${node.name}" due to error: daemonsets.apps is forbidden: User "system:node:${node.name}" cannot get resource "daemonsets" in API group "apps" in the namespace "${forbidden.namespace}"`,
+    );
   if (daemons.length > 0 && !args.includes("--ignore-daemonsets"))
     return failed(
       io,

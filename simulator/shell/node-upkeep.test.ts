@@ -46,11 +46,18 @@ describe("kubectl on a node", () => {
     const machine = row(0);
     using shell = await signIn(machine);
     expect(await workOn(machine.machine_id)).toBeGreaterThan(0);
-    expect(await shell.run(`${kubectl} drain "$(hostname)"`)).toMatchObject({
+    // A kubelet may not read daemon sets.
+    expect(await shell.run(`${kubectl} drain "$(hostname)" --ignore-daemonsets`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cannot get resource "daemonsets"'),
+    });
+    await shell.run("printf 'clusters:\\n- name: default-cluster\\n' > /root/admin.conf");
+    const asAdmin = "kubectl --kubeconfig /root/admin.conf";
+    expect(await shell.run(`${asAdmin} drain "$(hostname)"`)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("--ignore-daemonsets"),
     });
-    expect(await shell.run(`${kubectl} drain "$(hostname)" --ignore-daemonsets --timeout=300s`)).toMatchObject({
+    expect(await shell.run(`${asAdmin} drain "$(hostname)" --ignore-daemonsets --timeout=300s`)).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("drained"),
     });

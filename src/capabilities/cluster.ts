@@ -80,8 +80,17 @@ export interface Cluster {
   /** Removes a token, also one that is not there any more. */
   revokeJoin(target: ClusterTarget, tokenId: string, call: CallContext): Promise<void>;
   findNode(target: ClusterTarget, identity: NodeIdentity, call: CallContext): Promise<ClusterNode | undefined>;
-  /** Cordoning leaves a mark on the node, by which it is told from somebody else's; uncordoning takes it away. */
-  setSchedulable(target: ClusterTarget, nodeName: string, schedulable: boolean, call: CallContext): Promise<void>;
+  /**
+   * Cordoning leaves a mark on the node, by which it is told from somebody else's; uncordoning takes it away. What a maintenance has
+   * cordoned (the usual) no script of a run gives back.
+   */
+  setSchedulable(
+    target: ClusterTarget,
+    nodeName: string,
+    schedulable: boolean,
+    call: CallContext,
+    by?: "maintenance" | "run",
+  ): Promise<void>;
   /**
    * Asks once for everything on the node to go, and says what is still there. Called until nothing is. One that does not go keeps no
    * other from going.

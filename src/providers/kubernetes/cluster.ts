@@ -44,9 +44,12 @@ export function createCluster(client: KubernetesClient, clock: Clock = systemClo
 
     findNode: (target, identity, call) => findNode(client, target, identity, call),
 
-    async setSchedulable(target, nodeName, schedulable, call) {
+    async setSchedulable(target, nodeName, schedulable, call, by = "maintenance") {
       const mark = schedulable ? null : "true";
-      const annotations = { [CORDONED_BY_US]: mark, [CORDONED_FOR_MAINTENANCE]: mark };
+      const annotations = {
+        [CORDONED_BY_US]: mark,
+        [CORDONED_FOR_MAINTENANCE]: by === "maintenance" ? mark : null,
+      };
       const body = { metadata: { annotations }, spec: { unschedulable: schedulable ? null : true } };
       await client.send(target, { method: "PATCH", path: nodePath(nodeName), body }, call);
     },

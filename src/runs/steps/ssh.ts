@@ -5,6 +5,7 @@ import type { StepTargets } from "../model/targets.ts";
 import { whileUp } from "./facts/boot-id.ts";
 import { type DrainAnsweredBy, drainAnswer, drainAnsweredBy } from "./facts/drain-answer.ts";
 import { silent } from "./facts/in-the-way.ts";
+import { beginDrain, carryOnDrain, isEmptiedByCluster, probeDrain } from "./facts/node-drain.ts";
 import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
 import { PLAY_STREAM, play, probePlay } from "./scripts/playbook.ts";
 import { causeOfExit, isPlaybook } from "./scripts/runbooks.ts";
@@ -12,15 +13,20 @@ import { passOnOutput } from "./scripts/script-output.ts";
 
 /**
  * What identifies the script on the machine. `drain`: whoever answers the shipped drain check instead of it; absent in evidence of
- * servers that always ran it.
+ * servers that always ran it. `emptiedBy`: who carries out the shipped drain of a node instead of it.
  */
-type Evidence = { readonly mark: string; readonly script: string; readonly drain?: Exclude<DrainAnsweredBy, "system"> };
+type Evidence = {
+  readonly mark: string;
+  readonly script: string;
+  readonly drain?: Exclude<DrainAnsweredBy, "system">;
+  readonly emptiedBy?: "cluster";
+};
 type Context = StepContext<Payloads["ssh"], "exec", "cluster" | "nodes" | "playbooks">;
 type Acting = ActingContext<Payloads["ssh"], Evidence, "exec", "cluster" | "nodes" | "playbooks">;
 
 /**
  * Runs one of the server's scripts on the machine. Done when it has ended with exit code 0; it is started once, and outlives us. What
- * the machine's cluster can answer as well is asked there (`drain-answer.ts`).
+ * the machine's cluster can answer or do as well is asked there (`drain-answer.ts`, `node-drain.ts`).
  */
 export const ssh = defineStep({
   kind: "ssh",
@@ -35,12 +41,18 @@ export const ssh = defineStep({
   async before(context: Context): Promise<Evidence> {
     const { digest } = await context.targets.script(context.payload.script_ref);
     const drain = await drainAnsweredBy(context, digest);
-    return { mark: newMark(), script: digest, ...(drain !== "system" && { drain }) };
+    const isEmptied = await isEmptiedByCluster(context, digest);
+    return {
+      ...{ mark: newMark(), script: digest },
+      ...(drain !== "system" && { drain }),
+      ...(isEmptied && { emptiedBy: "cluster" as const }),
+    };
   },
 
   async act(context: Acting) {
     const { payload, evidence, can, targets, call, log } = context;
     if (evidence.drain !== undefined) return;
+    if (evidence.emptiedBy !== undefined) return beginDrain(context);
     const runbook = await targets.script(payload.script_ref);
     const { text, digest } = runbook;
     if (digest !== evidence.script)
@@ -60,6 +72,7 @@ export const ssh = defineStep({
   async probe(context: Acting): Promise<ProbeAnswer> {
     const { payload, evidence, can, targets, call } = context;
     if (evidence.drain !== undefined) return drainAnswer(evidence.drain, context);
+    if (evidence.emptiedBy !== undefined) return probeDrain(context);
     if (isPlaybook(payload.script_ref)) return probePlay(context);
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
     const seen = await whileUp(async () => {
@@ -89,9 +102,11 @@ export const ssh = defineStep({
     return { state: "done", message: `${name} ended with exit code 0` };
   },
 
+  carryOn: async (context: Acting) => (context.evidence.emptiedBy === undefined ? undefined : carryOnDrain(context)),
+
   async undo({ payload, evidence, can, targets, call }: Acting) {
-    // A play ends with its stream: nothing of it runs any more.
-    if (evidence.drain !== undefined || isPlaybook(payload.script_ref)) return;
+    // A play ends with its stream: nothing of it runs any more. Neither does anything on a machine whose node the cluster empties.
+    if (evidence.drain !== undefined || evidence.emptiedBy !== undefined || isPlaybook(payload.script_ref)) return;
     await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
   },
   undoIsPartial: true,

@@ -65,7 +65,7 @@ async function findNode({ machine, can: { cluster, nodes }, targets, call }: Con
 }
 
 /** A machine of which no cluster is known is no reason to fail: others ask it themselves. */
-async function clusterOnRecord(find: () => Promise<ClusterTarget>): Promise<ClusterTarget | undefined> {
+export async function clusterOnRecord(find: () => Promise<ClusterTarget>): Promise<ClusterTarget | undefined> {
   try {
     return await find();
   } catch (error) {

@@ -130,6 +130,9 @@ export function causeOfExit({ text }: Pick<Runbook, "text">, code: number): Scri
 /** The shipped drain_check.sh. A site's own script of that name may check something else. */
 export const SHIPPED_DRAIN_CHECK = "sha256:b2cb26bbe5fe16f14c2ac12934826bc01d4cdfcf84a434e8eb6587d1f9584e7e";
 
+/** The shipped drain_node.sh. */
+export const SHIPPED_DRAIN_NODE = "sha256:f01d9b8148f32a10bf61337c157ad5f52dfa1fbddf9a285ce09c7663219f7d78";
+
 /**
  * What a shipped script would say at its top. It stays byte for byte as it is: runs in flight were started with its digest, and go on,
  * also on a replica of the version before.

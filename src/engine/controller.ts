@@ -83,6 +83,7 @@ export class Controller {
   /** Streams outlast passes: who waits for one learns of a stop at once. */
   readonly #stopped = Promise.withResolvers<void>();
   #nudge = Promise.withResolvers<void>();
+  #isNudged = false;
   #stopping = false;
   #mayHaveLostAnswers = false;
 
@@ -152,6 +153,7 @@ export class Controller {
 
   /** Something may be due: claim now instead of at the next poll. */
   nudge(): void {
+    this.#isNudged = true;
     this.#nudge.resolve();
   }
 
@@ -159,6 +161,7 @@ export class Controller {
     const { db, owner, clock, lease } = this.#options;
     const kinds = [...this.#loaders.keys()];
     this.#nudge = Promise.withResolvers();
+    this.#isNudged = false;
     const room = this.#room();
     if (room <= 0) return this.#idle(FULL_POLL);
     const limit = Math.min(CLAIM_BATCH, room);
@@ -169,7 +172,8 @@ export class Controller {
     const claimed = await work.claim(db, { owner, kinds, limit, leaseFor, onTime });
     failPoint("controller:claimed", claimed);
     for (const one of claimed) void this.#follow(new Lease(one, clock, askedAt, lease));
-    if (claimed.length === limit || signal.aborted) return;
+    // Whoever was told of something new meanwhile looks again anyway, and need not ask when the next is due.
+    if (claimed.length === limit || signal.aborted || this.#isNudged) return;
     const due = await work.untilNextDue(db, kinds, readingFor(clock));
     // What is due and was not given to us is locked by somebody for the moment: no reason to ask a thousand times a second.
     const soonest = claimed.length === 0 ? CONTENDED_PAUSE : 1;

@@ -3,6 +3,7 @@
 counterparts=(
   "has_openssl|openssl|mutual TLS and TLS with certificates that we did not make"
   "has_sshd|openssh-server|an SSH server that we did not write"
+  "has_sudo|sudo|accounts over SSH that are not root"
   "has_ansible|ansible-core|playbooks as scripts of steps"
   "has_ipmi|ipmitool openipmi|a BMC that speaks IPMI, and a client for it, that we did not write"
   "has_python_sushy|python3 python3-sushy|a Redfish client that we did not write"
@@ -32,6 +33,7 @@ has_installer_tools() {
     test -e /usr/lib/ISOLINUX/isolinux.bin && test -e /usr/lib/syslinux/modules/bios/ldlinux.c32
 }
 has_ansible() { command -v ansible-playbook; }
+has_sudo() { test -x /usr/bin/sudo; }
 has_sshd() { test -x /usr/sbin/sshd; }
 has_ironic() { /usr/bin/python3 -c 'import ironic.cmd.singleprocess, sushy'; }
 # Debian puts the modules where only its own python3 looks, which need not be the first on PATH.

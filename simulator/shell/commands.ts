@@ -71,6 +71,17 @@ const COMMANDS: Readonly<Record<string, ShellCommand>> = {
   kill,
 };
 
+const OF_ROOT_ALONE: ReadonlySet<string> = new Set([
+  ...["apt-get", "apt-mark", "netplan", "poweroff", "reboot", "shutdown"],
+  ...["kubeadm join", "kubeadm reset", "kubeadm upgrade"],
+  ...["systemctl reboot", "systemctl poweroff", "systemctl restart", "systemctl start", "systemctl stop"],
+  "systemctl daemon-reload",
+]);
+
+/** Others are refused it, unless they say `sudo`, which asks nobody for a password here. */
+export const needsRoot = (name: string, args: readonly string[]): boolean =>
+  OF_ROOT_ALONE.has(name) || OF_ROOT_ALONE.has(`${name} ${args.find((arg) => !arg.startsWith("-"))}`);
+
 /** Undefined for all that is not known here. */
 export const findCommand = (name: string): ShellCommand | undefined =>
   Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;

@@ -1,5 +1,5 @@
 import { evaluate } from "./arithmetic.ts";
-import { findCommand } from "./commands.ts";
+import { findCommand, needsRoot } from "./commands.ts";
 import { expandToFields, expandToText } from "./expansion.ts";
 import { filesLike } from "./machine-files.ts";
 import { parseScript } from "./parser.ts";
@@ -237,6 +237,10 @@ class Interpreter {
   async #external(name: string, args: string[], io: CommandIo, env: Record<string, string>): Promise<number> {
     const [first, ...rest] = args;
     if (name === "command" && (first === "-v" || first === "-V")) name = "which";
+    if (name === "sudo" && this.#session.user !== "root") {
+      const asRoot = { ...this.#session, user: "root" };
+      return new Interpreter(asRoot, { ...env }, this.#args, this.#budget).#external(name, args, io, env);
+    }
     if (WRAPPERS.has(name)) {
       const at = args.findIndex((arg) => !arg.startsWith("-") && !/^[A-Za-z_]\w*=/.test(arg));
       const more = args
@@ -265,6 +269,10 @@ class Interpreter {
     if (command === undefined) {
       io.error(`sh: 1: ${name}: not found\n`);
       return NOT_FOUND;
+    }
+    if (this.#session.user !== "root" && needsRoot(name, args)) {
+      io.error(`${name}: must be run as root\n`);
+      return 1;
     }
     return command({ args, io, env, session: this.#session });
   }

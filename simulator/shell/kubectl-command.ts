@@ -77,6 +77,7 @@ function clusterOf(call: CommandCall, flags: ReadonlyMap<string, string>): Clust
   const path = kubeconfigOf(call, flags);
   const text = readFileOf(session.machine, path);
   if (text === undefined) return `error: stat ${path}: no such file or directory`;
+  if (path === KUBELET_CONF && session.user !== "root") return `error: open ${path}: permission denied`;
   const name = path === KUBELET_CONF ? session.machine.state.kubelet?.cluster : /^\s*- name: (\S+)/m.exec(text)?.[1];
   const cluster = name === undefined ? undefined : session.surroundings.cluster(name);
   return cluster ?? `The connection to the server was refused - did you specify the right host or port?`;

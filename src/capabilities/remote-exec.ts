@@ -8,6 +8,8 @@ export interface RemoteScript {
   /** What users give travels here, as environment variables. Names as in `sh`. */
   readonly env: Readonly<Record<string, string>>;
   readonly timeout: Duration;
+  /** It needs the rights of root: signed in as another account it uses sudo, where that asks for no password. */
+  readonly asRoot?: true;
   /** Told of output as it comes, up to the provider's cap; beyond it, once, that there is more. */
   readonly onOutput?: (text: Uint8Array, stream: "stdout" | "stderr") => void;
 }

@@ -21,6 +21,12 @@ const KEPT_OUTPUT = 64 * 1_024;
 const LARGEST_FILE = 64 * 1_024;
 const READ_FILE = seconds(15);
 const NO_SUCH_FILE = 44;
+const SHELL = "sh -s";
+/**
+ * An account that may not become root without a password goes on as it is, and what it runs says what it lacks. The first sudo must not
+ * read the script, which is waiting at the input.
+ */
+const SHELL_AS_ROOT = `sh -c 'if sudo -n true </dev/null >/dev/null 2>&1; then exec sudo -n ${SHELL}; fi; exec ${SHELL}'`;
 
 export function createRemoteExec(connections: SshConnections, options: RemoteExecOptions = {}): RemoteExec {
   const { mostOutput = 4 * 1_024 * 1_024, startTimeout = seconds(10) } = options;
@@ -109,7 +115,7 @@ function listenTo(channel: ClientChannel): BegunCommand {
   return begun;
 }
 
-function openChannel({ connection, target, call, startTimeout }: Running): Promise<BegunCommand> {
+function openChannel({ connection, target, script, call, startTimeout }: Running): Promise<BegunCommand> {
   const deadline = call.mayTouchDevice(startTimeout);
   // One that is begun too late would stay for as long as the connection, of which each has room for a few.
   const discard = ({ channel }: BegunCommand) => channel.close();
@@ -121,7 +127,7 @@ function openChannel({ connection, target, call, startTimeout }: Running): Promi
         ? resolve(listenTo(channel))
         : reject(broken(target, `it does not start a command: ${messageOf(error)}`));
     try {
-      connection.client.exec("sh -s", began);
+      connection.client.exec(script.asRoot && target.username !== "root" ? SHELL_AS_ROOT : SHELL, began);
     } catch (error) {
       // Thrown, and not told by its callback, once the other side has hung up and the connection is not closed yet.
       reject(broken(target, `the connection was lost: ${messageOf(error)}`));

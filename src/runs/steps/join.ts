@@ -62,7 +62,7 @@ export const join = defineStep({
     const wanted = { id: evidence.tokenId ?? newTokenId(), lifetime: TOKEN_LIVES };
     const { endpoint, token, caCertHash } = await minted(() => can.cluster.mintJoin(cluster, wanted, call));
     log(`[join] join material for cluster ${cluster.name} minted; joining at ${endpoint}\n`);
-    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
+    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call, asRoot: true } as const;
     const env = { JOIN_ENDPOINT: endpoint, JOIN_TOKEN: token, JOIN_CA_HASH: caCertHash };
     await startDetached(script, { text: JOIN_SCRIPT, env });
   },
@@ -71,7 +71,7 @@ export const join = defineStep({
     const { payload, evidence, can, targets, call } = context;
     const cluster = await targets.cluster(payload.cluster_ref);
     const ssh = await targets.ssh();
-    const script = { mark: evidence.mark, exec: can.exec, ssh, call };
+    const script = { mark: evidence.mark, exec: can.exec, ssh, call, asRoot: true } as const;
     const inside = await whileUp(async () => {
       const state = await readState(script);
       if (state.is !== "absent") await passOnOutput(script, context, state);
@@ -119,7 +119,7 @@ export const join = defineStep({
   async undo(context: Acting) {
     const { evidence, can, targets, call } = context;
     await revokeToken(context);
-    await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
+    await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call, asRoot: true });
   },
   undoIsPartial: true,
   insideSystem: true,

@@ -59,7 +59,7 @@ export const net = defineStep({
   async act(context: Acting) {
     const { evidence, can, targets, call, log } = context;
     const params = settingsOf(context);
-    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
+    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call, asRoot: true } as const;
     const env = { NET_CONFIG: params.netplan ?? "", NET_ROLLBACK: params.rollback_seconds ?? String(ROLLBACK.usual) };
     await startDetached(script, { text: APPLY_SCRIPT, env });
     log(`[net] applying; taken back by itself unless the machine is reached within ${env.NET_ROLLBACK} s\n`);
@@ -109,7 +109,7 @@ async function stopFrom(context: Acting, places: readonly SshTarget[]): Promise<
   const enough = new AbortController();
   const signal = AbortSignal.any([call.signal, enough.signal]);
   const asked = places.map(async (ssh) => {
-    const script = { mark: evidence.mark, exec: can.exec, ssh, call: { ...call, signal } };
+    const script = { mark: evidence.mark, exec: can.exec, ssh, call: { ...call, signal }, asRoot: true } as const;
     return { script, state: await stopDetached(script) };
   });
   try {
@@ -156,7 +156,7 @@ async function lookFrom(
   what: "confirm" | "only look",
 ): Promise<ProbeAnswer | undefined> {
   const { evidence, can, call } = context;
-  const script = { mark: evidence.mark, exec: can.exec, ssh, call };
+  const script = { mark: evidence.mark, exec: can.exec, ssh, call, asRoot: true } as const;
   const state = await whileUp(async () => {
     const seen = await readState(script);
     if (seen.is === "running" && what === "confirm") await leaveNote(script, "confirmed", "applied");

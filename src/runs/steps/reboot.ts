@@ -104,7 +104,9 @@ export const reboot = defineStep({
     const script = force ? REBOOT_FORCED_SCRIPT : REBOOT_SCRIPT;
     // A machine that is gone before it has answered obeyed all the same; the probe tells.
     const ssh = await targets.ssh();
-    const exit = await whileUp(async () => can.exec?.run(ssh, { script, env: {}, timeout: seconds(30) }, call));
+    const exit = await whileUp(async () =>
+      can.exec?.run(ssh, { script, env: {}, timeout: seconds(30), asRoot: true }, call),
+    );
     if (exit !== undefined && exit.code !== null && exit.code !== 0)
       throw new StepFailure("script_failed", `the system refused to reboot: exit code ${exit.code}`, {
         facts: { script: "systemctl reboot", exit_code: exit.code },

@@ -131,7 +131,7 @@ async function readLastLogs({ machine, can, targets, call }: Context): Promise<s
   const { exec } = can;
   if (exec === undefined || machine.spec.ssh === null) return "";
   try {
-    const asked = { script: LAST_LOGS, env: {}, timeout: seconds(10) };
+    const asked = { script: LAST_LOGS, env: {}, timeout: seconds(10), asRoot: true } as const;
     const { output } = await exec.run(await targets.ssh(), asked, call);
     return output.slice(-LONGEST_LOG).replaceAll("\0", "");
   } catch (error) {

@@ -20,6 +20,8 @@ type Evidence = {
   readonly script: string;
   readonly drain?: Exclude<DrainAnsweredBy, "system">;
   readonly emptiedBy?: "cluster";
+  /** A shipped script needs the rights of root. The site's own run as the account that signs in, which its people have chosen. */
+  readonly asRoot?: true;
 };
 type Context = StepContext<Payloads["ssh"], "exec", "cluster" | "nodes" | "playbooks">;
 type Acting = ActingContext<Payloads["ssh"], Evidence, "exec", "cluster" | "nodes" | "playbooks">;
@@ -39,11 +41,11 @@ export const ssh = defineStep({
   refersTo: ({ script_ref }) => [{ kind: "script", ref: script_ref }],
 
   async before(context: Context): Promise<Evidence> {
-    const { digest } = await context.targets.script(context.payload.script_ref);
+    const { digest, origin } = await context.targets.script(context.payload.script_ref);
     const drain = await drainAnsweredBy(context, digest);
     const isEmptied = await isEmptiedByCluster(context, digest);
     return {
-      ...{ mark: newMark(), script: digest },
+      ...{ mark: newMark(), script: digest, ...(origin === "shipped" && { asRoot: true as const }) },
       ...(drain !== "system" && { drain }),
       ...(isEmptied && { emptiedBy: "cluster" as const }),
     };
@@ -64,7 +66,7 @@ export const ssh = defineStep({
         },
       );
     if (isPlaybook(payload.script_ref)) return play(context, runbook);
-    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
+    const script = { ...scriptOf(evidence), exec: can.exec, ssh: await targets.ssh(), call };
     await startDetached(script, { text, env: payload.args });
     log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
   },
@@ -74,7 +76,7 @@ export const ssh = defineStep({
     if (evidence.drain !== undefined) return drainAnswer(evidence.drain, context);
     if (evidence.emptiedBy !== undefined) return probeDrain(context);
     if (isPlaybook(payload.script_ref)) return probePlay(context);
-    const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call };
+    const script = { ...scriptOf(evidence), exec: can.exec, ssh: await targets.ssh(), call };
     const seen = await whileUp(async () => {
       // The state first: what was written until then is then complete.
       const state = await readState(script);
@@ -107,12 +109,14 @@ export const ssh = defineStep({
   async undo({ payload, evidence, can, targets, call }: Acting) {
     // A play ends with its stream: nothing of it runs any more. Neither does anything on a machine whose node the cluster empties.
     if (evidence.drain !== undefined || evidence.emptiedBy !== undefined || isPlaybook(payload.script_ref)) return;
-    await endDetached({ mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call });
+    await endDetached({ ...scriptOf(evidence), exec: can.exec, ssh: await targets.ssh(), call });
   },
   undoIsPartial: true,
   insideSystem: true,
   residue: ({ script_ref }) => `script ${script_ref} may have been carried out in part`,
 });
+
+const scriptOf = ({ mark, asRoot }: Evidence) => ({ mark, ...(asRoot && { asRoot }) });
 
 /** As the script says itself; one that is another by now says nothing of how this one ended. */
 async function causeOf(code: number, ref: string, targets: StepTargets) {

@@ -19,6 +19,7 @@ import {
   accept,
   canMount,
   hasSshd,
+  hasSudo,
   newKey,
   type RealSshServer,
   type SshdOptions,
@@ -46,6 +47,33 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
     const text = `it's $HOME; "$(id)"\nand a second line`;
     const exit = await run(target, 'printf %s "$SAID"; echo oops >&2; exit 7\n', { SAID: text });
     expect(exit).toEqual({ code: 7, signal: null, output: text });
+  });
+
+  describe.skipIf(!canMount || !hasSudo)(needing("as an account that is not root", hasSudo ? "" : "sudo"), () => {
+    const whoAmI = async (mayBecomeRoot: boolean, asRoot?: true) => {
+      const { target } = await sshd("", { account: { mayBecomeRoot } });
+      const script = { script: 'id -un\nprintf %s "$SAID"\nexit 7\n', env: { SAID: "it's" }, timeout: seconds(10) };
+      return provider.can.exec.run(target, { ...script, ...(asRoot && { asRoot }) }, aCall());
+    };
+
+    test("what needs the rights of root has them, by sudo", async () => {
+      expect(await whoAmI(true, true)).toEqual({ code: 7, signal: null, output: "root\nit's" });
+    });
+
+    test("what does not need them, and what may not have them, runs as the account", async () => {
+      expect(await whoAmI(true)).toEqual({ code: 7, signal: null, output: "ops\nit's" });
+      expect(await whoAmI(false, true)).toEqual({ code: 7, signal: null, output: "ops\nit's" });
+    });
+
+    test("a script that needs them outlives its connection, is asked about, and is ended, as root", async () => {
+      const { target: ssh } = await sshd("", { account: { mayBecomeRoot: true } });
+      const script = { mark: newMark(), exec: provider.can.exec, ssh, call: aCall(), asRoot: true } as const;
+      await startDetached(script, { text: "id -un\nsleep 300\n", env: {} });
+      expect(await readState(script)).toEqual({ is: "running" });
+      expect(await readState({ ...script, call: aCall() })).toEqual({ is: "running" });
+      await endDetached(script);
+      expect(await readState(script)).toMatchObject({ is: expect.stringMatching(/^(ended|cut_off)$/) });
+    });
   });
 
   test("goes by way of a jump host that has a pinned key of its own", async () => {

@@ -164,6 +164,20 @@ describe("on a machine in no cluster", () => {
   });
 });
 
+test("the plans do their work as an account that is not root, which uses sudo", async () => {
+  const id = await machine("rack1");
+  const simulated = bench.simulated.find(({ machine_id }) => machine_id === id);
+  await bench.lifecycle.setMachineCredentials({
+    machineId: id,
+    sshUsername: "ubuntu",
+    sshPrivateKey: simulated?.ssh_private_key ?? "",
+  });
+  await expectSucceeded(await carryOut(id, { type: "REPAVE" }));
+  const { runId } = await bench.runs.startRun({ requestId: "upgrade", machineId: id, type: "UPGRADE" });
+  const said = await expectSucceeded(await bench.ended(runId, 60_000));
+  expect(said).toContain("from Kubernetes v1.31.4 to 1.33.0");
+});
+
 describe("on a node of a cluster", () => {
   test("UPGRADE empties the node, brings the new kubelet into the cluster and gives the node back", async () => {
     const id = await machine("rack2");

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
@@ -60,13 +60,34 @@ export const canMount =
   process.getuid?.() === 0 &&
   spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "-o", "size=16k", "none", "/var/tmp"]).status === 0;
 
+/** Where the server alone sees an account `ops` that is not root, and may become root without a password, or not. */
+const withAccount = (directory: string, mayBecomeRoot: boolean): readonly string[] => {
+  const files = {
+    passwd: `${readFileSync("/etc/passwd", "utf8")}ops:x:54321:54321::/tmp:/bin/sh\n`,
+    shadow: `${readFileSync("/etc/shadow", "utf8")}ops:*:19000:0:99999:7:::\n`,
+    group: `${readFileSync("/etc/group", "utf8")}ops:x:54321:\n`,
+    sudoers: `root ALL=(ALL:ALL) ALL\n${mayBecomeRoot ? "ops ALL=(ALL) NOPASSWD:ALL\n" : ""}`,
+  };
+  const mounts = Object.entries(files).map(([name, text]) => {
+    const file = join(directory, name);
+    writeFileSync(file, text, { mode: name === "sudoers" ? 0o440 : 0o644 });
+    return `mount --bind '${file}' /etc/${name}`;
+  });
+  return ["unshare", "-m", "sh", "-c", `${mounts.join(" && ")} && exec "$@"`, "sh"];
+};
+
+/** Programs of these tests that act as another account. */
+export const hasSudo = existsSync("/usr/bin/sudo");
+
 export interface SshdOptions {
+  /** It signs in as `ops`, which is not root. */
+  readonly account?: { readonly mayBecomeRoot: boolean };
   /** Whoever signs in finds a file system of this size at that path, such as 16k at /var/tmp. */
   readonly smallDisk?: { readonly size: string; readonly path: string };
 }
 
 /** A server of its own, on a free port, that accepts one key. `more` goes into its settings. */
-export async function startSshd(more = "", { smallDisk }: SshdOptions = {}): Promise<RealSshServer> {
+export async function startSshd(more = "", { smallDisk, account }: SshdOptions = {}): Promise<RealSshServer> {
   const directory = await mkdtemp(join(tmpdir(), "millwright-sshd-"));
   const host = newKey();
   const user = newKey();
@@ -94,7 +115,16 @@ export async function startSshd(more = "", { smallDisk }: SshdOptions = {}): Pro
       .map(([name, value]) => `${name} ${value}\n`)
       .join("") + more,
   );
-  const within = smallDisk === undefined ? [] : withSmallDisk(smallDisk.size, smallDisk.path);
+  if (account) {
+    // Its keys are read as the account.
+    await chmod(directory, 0o755);
+    await chmod(join(directory, "authorized_keys"), 0o644);
+  }
+  const within = account
+    ? withAccount(directory, account.mayBecomeRoot)
+    : smallDisk === undefined
+      ? []
+      : withSmallDisk(smallDisk.size, smallDisk.path);
   const [program = SSHD, ...args] = [...within, SSHD, "-D", "-e", "-f", join(directory, "config")];
   const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
   await new Promise<void>((resolve, reject) => {
@@ -108,7 +138,7 @@ export async function startSshd(more = "", { smallDisk }: SshdOptions = {}): Pro
   const target: SshTarget = {
     address: "127.0.0.1",
     port,
-    username: userInfo().username,
+    username: account ? "ops" : userInfo().username,
     credentials: { privateKey: user.privateKey },
     hostKey: host.publicKey.split(" ").slice(0, 2).join(" "),
     jumpHosts: [],

@@ -17,6 +17,8 @@ export interface DetachedScript {
   readonly exec: RemoteExec;
   readonly ssh: SshTarget;
   readonly call: CallContext;
+  /** Whoever asks about it needs the same rights: its directory is readable to its account alone. */
+  readonly asRoot?: true;
 }
 
 export type ScriptState =
@@ -193,11 +195,11 @@ export async function readOutput(
 }
 
 function ask(
-  { mark, exec, ssh, call }: DetachedScript,
+  { mark, exec, ssh, call, asRoot }: DetachedScript,
   script: string,
   env: Readonly<Record<string, string>>,
   onOutput?: (text: Uint8Array, stream: "stdout" | "stderr") => void,
 ): Promise<RemoteExit> {
-  const asked = { script, env: { ...env, MILLWRIGHT_MARK: mark }, timeout: QUICK };
+  const asked = { script, env: { ...env, MILLWRIGHT_MARK: mark }, timeout: QUICK, ...(asRoot && { asRoot }) };
   return exec.run(ssh, onOutput === undefined ? asked : { ...asked, onOutput }, call);
 }

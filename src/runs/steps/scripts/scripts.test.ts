@@ -182,6 +182,21 @@ describe("what a script wrote", () => {
   });
 });
 
+test.each([
+  ["shipped", true],
+  ["site", undefined],
+] as const)("a script of origin %s has the rights of root: %s", async (origin, asRoot) => {
+  const asked: unknown[] = [];
+  const run = async (_ssh: unknown, script: { readonly asRoot?: true }) => {
+    asked.push(script.asRoot);
+    return exited(0);
+  };
+  const script = async (ref: string) => ({ ref, digest: "sha256:1", text: "true\n", origin });
+  const bench = benchOf("ssh", { script_ref: "check.sh" }, { exec: { run } }, { targets: { script } });
+  await bench.act(await bench.before());
+  expect(asked).toEqual([asRoot]);
+});
+
 describe("a script that is undone", () => {
   test.each([
     [3, "still running"],

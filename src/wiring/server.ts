@@ -247,7 +247,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     log.error({ err, requestId: id }, "request failed unexpectedly");
     return id;
   };
-  const installing = installRouteDeps(deps, config);
+  const installing = { ...installRouteDeps(deps, config), runs: engine.runs };
   const rest = createRestApi({
     version,
     access,

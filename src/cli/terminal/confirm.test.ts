@@ -4,6 +4,7 @@ import { MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { Forge } from "../../../contract/forge/forge_pb.js";
 import { CloudInitService } from "../../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../../contract/millwright/v1/cluster_pb.js";
+import { FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
 import { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
 import { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
 import { RackService } from "../../../contract/millwright/v1/rack_pb.js";
@@ -32,6 +33,8 @@ const BY_RPC = [
   ["expected-rack delete x", "yes"],
   ["expected-power-shelf delete 02:00:5e:10:00:01", "yes"],
   ["expected-power-shelf delete-all", "yes"],
+  ["fleet decommission x --mode soft_reset", "yes"],
+  ["fleet retire x", "yes"],
 ] as const;
 const BY_REST = [
   ["group delete x", "yes"],
@@ -116,6 +119,7 @@ function serveRemovals(router: ConnectRouter, done: string[]): void {
     deleteExpectedSwitch: removed("expected"),
     deleteExpectedRack: removed("expected"),
   });
+  router.service(FleetNodeService, { decommissionNode: removed("node"), retireNode: removed("node") });
   router.service(RackService, {
     deleteRack: removed("rack"),
     forceDeleteRack: removed("rack"),

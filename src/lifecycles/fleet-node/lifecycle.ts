@@ -1,4 +1,13 @@
-import { asked, caused, defineLifecycle, type Happening, type JsonObject, on, STAY } from "../../kernel/lifecycle.ts";
+import {
+  asked,
+  caused,
+  defineLifecycle,
+  type Happening,
+  type JsonObject,
+  on,
+  STAY,
+  type StateOf,
+} from "../../kernel/lifecycle.ts";
 import { hours } from "../../kernel/time/duration.ts";
 import type { FleetNode } from "./fleet-node.ts";
 
@@ -91,3 +100,6 @@ export const fleetNodeLifecycle = defineLifecycle<FleetNode>()({
     ["removing",          caused("uninstalled"),            "deleted"],
   ],
 });
+
+export type FleetNodeState = StateOf<typeof fleetNodeLifecycle>;
+export const FLEET_NODE_STATES = Object.keys(fleetNodeLifecycle.states) as readonly FleetNodeState[];

@@ -72,11 +72,11 @@ interface Following {
 
 async function follow(tx: Transaction, deps: RunDeps, caller: Caller, following: Following): Promise<void> {
   const { previous, action, workflow, id, requestId, fingerprint } = following;
-  const { target, plan, params } = previous;
+  const { target, type, plan, params } = previous;
   const inherited = inheritStages(previous, action, workflow);
   const canceledAt = action === "cancel" ? nowOf(deps) : null;
   await createRun(tx, deps, caller, {
-    ...{ id, target, requestId, fingerprint, type: "", plan, params, canceledAt },
+    ...{ id, target, requestId, fingerprint, type, plan, params, canceledAt },
     facts: factsOfWorkflowRun(inherited),
     next: { of: previous, action },
   });

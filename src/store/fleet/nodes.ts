@@ -9,9 +9,16 @@ import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { isNumber, isText, oneOf, orNull, readerOf, shapeOf } from "../postgres/stored-json.ts";
 
-interface Row extends StateColumns {
+/** A node with what only people need. */
+export interface FleetNodeRecord extends FleetNode {
+  readonly createdAt: Date;
+  readonly createdBy: string;
+}
+
+export interface FleetNodeRow extends StateColumns {
   facts: unknown;
   site: string;
   profile: string;
@@ -20,6 +27,8 @@ interface Row extends StateColumns {
   ipmi_ip: string | null;
   mode: string;
   machine_id: string;
+  created_at: Date;
+  created_by: string;
 }
 
 const isEnrollment = shapeOf<Enrollment>({
@@ -37,15 +46,16 @@ const readFleetNodeFacts = readerOf<FleetNodeFacts>({
 
 const isMode = oneOf<FleetMode>(FLEET_MODES);
 
-const FLEET_NODE_COLUMNS = `${STATE_COLUMNS}, t.site, t.profile, t.sku, t.hostname, t.ipmi_ip, t.mode, t.machine_id`;
+export const FLEET_NODE_COLUMNS = `${STATE_COLUMNS}, t.site, t.profile, t.sku, t.hostname, t.ipmi_ip, t.mode, t.machine_id, t.created_at, t.created_by`;
 
-function parseFleetNode(row: Row): FleetNode {
+export function parseFleetNode(row: FleetNodeRow): FleetNodeRecord {
   const { id, site, profile, sku, hostname, ipmi_ip: ipmiIp, mode, machine_id: machineId } = row;
   if (!isMode(mode)) throw new TypeError(`mode cannot be ${JSON.stringify(mode)}`);
   return {
     ...parseStateColumns(row),
     ...{ id, site, profile, sku, hostname, ipmiIp, mode, machineId },
     facts: readFleetNodeFacts(row.facts),
+    ...{ createdAt: row.created_at, createdBy: row.created_by },
   };
 }
 
@@ -60,6 +70,58 @@ export const fleetNodeStore: ThingStore<FleetNode> = {
   restsIdle: () => true,
   async load(db, ids) {
     const text = `select ${FLEET_NODE_COLUMNS} from fleet_nodes t where t.id = any($1)`;
-    return parseRows(await db.query<Row>({ name: "fleet_nodes.load", text, values: [ids] }), parseFleetNode);
+    return parseRows(await db.query<FleetNodeRow>({ name: "fleet_nodes.load", text, values: [ids] }), parseFleetNode);
   },
 };
+
+/** Of what a node is told apart by, as far as it is known. */
+export interface NodeIdentity {
+  readonly site: string;
+  readonly hostname: string;
+  readonly ipmiIp: string | null;
+  readonly machineId: string | null;
+}
+
+/** The live nodes that have something of the identity. */
+export async function findTwins(db: Queryable, identity: NodeIdentity): Promise<FleetNodeRecord[]> {
+  const { site, hostname, ipmiIp, machineId } = identity;
+  const rows = await db.query<FleetNodeRow>(
+    `select ${FLEET_NODE_COLUMNS} from fleet_nodes t
+      where t.state <> 'deleted' and ((t.site = $1 and t.hostname = $2) or t.ipmi_ip = $3 or t.machine_id = $4) order by t.id`,
+    [site, hostname, ipmiIp, machineId],
+  );
+  return rows.map(parseFleetNode);
+}
+
+/** The node that the request made, and what was asked then. */
+export async function findByRequest(
+  db: Queryable,
+  requestId: string,
+): Promise<{ readonly id: string; readonly fingerprint: string } | undefined> {
+  const text = "select id, fingerprint from fleet_nodes where request_id = $1";
+  return (await db.query<{ id: string; fingerprint: string }>(text, [requestId]))[0];
+}
+
+export interface NodeQuery {
+  readonly ids?: readonly string[];
+  /** The live ones of this name, at whatever sites. */
+  readonly hostname?: string;
+  readonly site?: string;
+  readonly machineIds?: readonly string[];
+}
+
+/** Removed nodes are found by their ids alone. */
+export async function listNodes(
+  db: Queryable,
+  { ids, hostname, site, machineIds }: NodeQuery,
+): Promise<FleetNodeRecord[]> {
+  const rows = await db.query<FleetNodeRow>({
+    hot: true,
+    text: `select ${FLEET_NODE_COLUMNS} from fleet_nodes t
+      where ($1::text[] is null or t.id = any($1)) and ($2::text is null or t.hostname = $2) and ($3::text is null or t.site = $3)
+        and ($4::text[] is null or t.machine_id = any($4)) and ($1::text[] is not null or t.state <> 'deleted')
+      order by t.id`,
+    values: [ids ?? null, hostname ?? null, site ?? null, machineIds ?? null],
+  });
+  return rows.map(parseFleetNode);
+}

@@ -1,4 +1,4 @@
-import type { Transaction } from "../postgres/database.ts";
+import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 
 const IDENTITY_KINDS = ["mac", "serial", "bmc"] as const;
@@ -44,5 +44,15 @@ export async function replaceIdentities(
        from machine_identities m join unnest($2::text[], $3::text[]) as i(kind, value) on i.kind = m.kind and i.value = m.value
       where m.machine_id <> $1 order by m.kind desc, m.value`,
     [machineId, kinds, values],
+  );
+}
+
+/** The machines that have one of these, by what they have. */
+export async function findOwners(db: Queryable, identities: readonly Identity[]): Promise<readonly TakenIdentity[]> {
+  return db.query<TakenIdentity>(
+    `select m.kind, m.value, m.machine_id as owner
+       from machine_identities m join unnest($1::text[], $2::text[]) as i(kind, value) on i.kind = m.kind and i.value = m.value
+      order by m.machine_id, m.kind, m.value`,
+    [identities.map(({ kind }) => kind), identities.map(({ value }) => value)],
   );
 }

@@ -98,7 +98,10 @@ export interface MethodDeps {
 }
 
 /** What REST routes may be made from. */
-export type RouteDeps = InstallRouteDeps;
+export interface RouteDeps extends InstallRouteDeps {
+  /** What runs can do. Absent: the server has no runs. */
+  readonly runs?: RunParts;
+}
 
 /** The words that the command line has for a kind. */
 export interface KindWords {

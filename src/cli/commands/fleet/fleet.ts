@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
 import { addAllocationCommands } from "./allocation-commands.ts";
+import { addNodeCommands } from "./node-commands.ts";
 import type { SetProfileOptions } from "./profiles.ts";
 import { addRoceCommands } from "./roce-commands.ts";
 import type { AddSiteOptions, UpdateSiteOptions } from "./sites.ts";
@@ -16,7 +17,10 @@ const SITE = ["<site>", "a site on record"] as const;
 
 /** GPU nodes that are onboarded through MAAS. */
 export function addFleetCommands(program: Command, run: Run): void {
-  const fleet = program.command("fleet").description("GPU nodes over MAAS: sites and profiles");
+  const fleet = program
+    .command("fleet")
+    .description("GPU nodes over MAAS: their sites, and how they are brought up, worked on and removed");
+  addNodeCommands(fleet, run);
   addSiteCommands(fleet, run);
   addProfileCommands(fleet, run);
   addRoceCommands(fleet, run);

@@ -1,0 +1,73 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { FleetNodeService } from "../../../../contract/millwright/v1/fleet_node_pb.js";
+import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { actOnNode } from "../../../services/fleet/node-actions.ts";
+import {
+  abortDrain,
+  decommissionNode,
+  quarantineNode,
+  reactivateNode,
+  recoverNode,
+  retireNode,
+  rollbackRemoval,
+} from "../../../services/fleet/node-verbs.ts";
+import { pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
+import { onboardNode } from "../../../services/fleet/onboard.ts";
+import type { RunDeps } from "../../../services/run/deps.ts";
+import { listRequestFrom, pageOf } from "../../convert/listing.ts";
+import { callerKey } from "../../transport/interceptors.ts";
+import { fleetNodeDetailOf, fleetNodeOf } from "./node-messages.ts";
+
+const detailOf = async (deps: ServiceDeps, node: string) => ({ node: fleetNodeDetailOf(await viewNode(deps, node)) });
+
+/** What can be done where no runs are: reading, and moving nodes by hand. */
+export const fleetNodes = (deps: ServiceDeps) =>
+  ({
+    getFleetNode: ({ node }) => detailOf(deps, node),
+    async listFleetNodes(request) {
+      const { withDeleted } = request;
+      const page = await pageNodes(deps, { ...listRequestFrom(request), withDeleted }, fleetNodeOf);
+      return { nodes: [...page.items], ...pageOf(page) };
+    },
+    async quarantineNode(request, { values }) {
+      await quarantineNode(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+    async recoverNode(request, { values }) {
+      await recoverNode(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+    async reactivateNode(request, { values }) {
+      await reactivateNode(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+    async abortDrain(request, { values }) {
+      await abortDrain(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+    async rollbackRemoval(request, { values }) {
+      await rollbackRemoval(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+  }) satisfies Partial<ServiceImpl<typeof FleetNodeService>>;
+
+/** What starts jobs, or acts on them. */
+export const fleetJobs = (deps: RunDeps) =>
+  ({
+    async onboardNode(request, { values }) {
+      const { id } = await onboardNode(deps, values.get(callerKey), request);
+      return detailOf(deps, id);
+    },
+    async actOnNode(request, { values }) {
+      await actOnNode(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+    async decommissionNode(request, { values }) {
+      await decommissionNode(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+    async retireNode(request, { values }) {
+      await retireNode(deps, values.get(callerKey), request);
+      return detailOf(deps, request.node);
+    },
+  }) satisfies Partial<ServiceImpl<typeof FleetNodeService>>;

@@ -1,0 +1,35 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { FleetNodeDetailSchema, FleetNodeSchema } from "../../../../contract/millwright/v1/fleet_node_pb.js";
+import type { FleetJobView, FleetNodeRecord, FleetNodeView } from "../../../services/fleet/nodes.ts";
+import { timestampOf } from "../../convert/fields.ts";
+
+export const fleetNodeOf = (node: FleetNodeRecord): MessageInitShape<typeof FleetNodeSchema> => {
+  const { id, site, profile, sku, hostname, mode, machineId, createdBy, facts } = node;
+  return {
+    ...{ id, site, profile, sku, hostname, mode, machineId, createdBy },
+    ipmiIp: node.ipmiIp ?? "",
+    state: node.state.name,
+    stateSince: timestampOf(node.stateSince),
+    systemId: facts.systemId ?? "",
+    quarantineReason: facts.quarantineReason ?? "",
+    createdAt: timestampOf(node.createdAt),
+  };
+};
+
+export const fleetNodeDetailOf = ({
+  node,
+  job,
+  next,
+}: FleetNodeView): MessageInitShape<typeof FleetNodeDetailSchema> => ({
+  node: fleetNodeOf(node),
+  ...(job && { job: jobOf(job) }),
+  nextCommand: next.command,
+  nextWhy: next.why,
+});
+
+const jobOf = ({ createdAt, finishedAt, failureClass, workflow: _, ...job }: FleetJobView) => ({
+  ...job,
+  failureClass,
+  createdAt: timestampOf(createdAt),
+  ...(finishedAt && { finishedAt: timestampOf(finishedAt) }),
+});

@@ -1,0 +1,215 @@
+import { z } from "zod";
+import type { Caller } from "../../../services/call/caller.ts";
+import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { actOnNode, FLEET_ACTIONS } from "../../../services/fleet/node-actions.ts";
+import {
+  abortDrain,
+  decommissionNode,
+  type NodeVerb,
+  quarantineNode,
+  reactivateNode,
+  recoverNode,
+  retireNode,
+  rollbackRemoval,
+} from "../../../services/fleet/node-verbs.ts";
+import { type FleetNodeRecord, type FleetNodeView, pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
+import { onboardNode } from "../../../services/fleet/onboard.ts";
+import type { RunDeps } from "../../../services/run/deps.ts";
+import { manyOf, objectOf, one, pagedListOf, printable, timestamp } from "../envelopes.ts";
+import { type AnyRoute, defineRoute } from "../route.ts";
+import type { FleetRouteDeps } from "./fleet-routes.ts";
+
+const TAG = "fleet";
+const PATH = "/api/v1/fleet/nodes";
+const ONE = `${PATH}/{node}`;
+const params = z.object({
+  node: z
+    .string()
+    .max(320)
+    .describe("Its id or its host name.")
+    .meta({ examples: ["gpu-17"] }),
+});
+const unknown = { 404: "There is no such node." };
+const REFUSED = { 400: "The node, its job or its machine is not in a state for that." };
+
+const nodeJson = (record: FleetNodeRecord) => {
+  const { id, site, profile, sku, hostname, mode, ipmiIp, machineId, facts, state, stateSince, createdAt } = record;
+  return {
+    ...{ id, site, profile, sku, hostname, mode, ipmi_ip: ipmiIp, machine_id: machineId },
+    ...{ state: state.name, state_since: stateSince.toISOString() },
+    ...{ system_id: facts.systemId, quarantine_reason: facts.quarantineReason },
+    ...{ created_at: createdAt.toISOString(), created_by: record.createdBy },
+  };
+};
+const node = z
+  .object({
+    ...{ id: z.string(), site: z.string(), profile: z.string(), sku: z.string(), hostname: z.string() },
+    ...{ mode: z.enum(["maas", "manual"]), ipmi_ip: z.string().nullable(), machine_id: z.string() },
+    ...{ state: z.string(), state_since: timestamp, system_id: z.string().nullable() },
+    ...{ quarantine_reason: z.string().nullable(), created_at: timestamp, created_by: z.string() },
+  })
+  .meta({ id: "FleetNode" });
+
+const detailJson = ({ node: record, job, next }: FleetNodeView) => ({
+  ...nodeJson(record),
+  job: job && {
+    ...{ run_id: job.runId, type: job.type, mode: job.mode, state: job.state, stage: job.stage, round: job.round },
+    ...{ attempt: job.attempt, stage_retries: job.stageRetries, failure_class: job.failureClass },
+    ...{ message: job.message, started_by: job.startedBy, created_at: job.createdAt.toISOString() },
+    finished_at: job.finishedAt?.toISOString() ?? null,
+  },
+  ...{ next_command: next.command, next_why: next.why },
+});
+const job = z
+  .object({
+    ...{ run_id: z.string(), type: z.enum(["ONBOARD", "DECOMMISSION"]), mode: z.string(), state: z.string() },
+    ...{ stage: z.string(), round: z.int(), attempt: z.int(), stage_retries: z.int(), failure_class: z.string() },
+    ...{ message: z.string(), started_by: z.string(), created_at: timestamp, finished_at: timestamp.nullable() },
+  })
+  .meta({ id: "FleetJob" });
+const detail = z
+  .object({ ...node.shape, job: job.nullable(), next_command: z.string(), next_why: z.string() })
+  .meta({ id: "FleetNodeDetail" });
+
+const requestId = z.string().max(128).describe("Such as a UUID; the same again for the same request.");
+const comment = printable(1_024).default("");
+
+const newNode = z.strictObject({
+  ...{ request_id: requestId, site: z.string(), profile: z.string(), sku: z.string(), hostname: z.string() },
+  ipmi_ip: z.string().default("").describe("Of its management controller; only a manual node may have none."),
+  mode: z.enum(["maas", "manual"]).default("maas"),
+});
+
+const shown = async (deps: ServiceDeps, name: string) => one(detailJson(await viewNode(deps, name)));
+
+/** The nodes themselves. Those that start jobs are there where runs are. */
+export const nodeRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
+  ...readingRoutes(deps),
+  ...movingRoutes(deps),
+  ...(deps.runs ? jobRoutes({ ...deps.services, ...deps.runs }) : []),
+];
+
+const readingRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
+  defineRoute({
+    ...{ method: "GET", path: PATH, tag: TAG, summary: "Lists nodes, with the coarse words of their states." },
+    query: z.strictObject({
+      page_size: z.coerce.number().int().min(0).max(1_000).default(0),
+      page_token: z.string().max(8_192).default(""),
+      filter: z.string().max(8_192).default("").describe("Such as `state=quarantined AND site=lab`."),
+      order_by: z.string().max(1_024).default("").describe("Such as `site, hostname`."),
+      with_total: z.stringbool().default(false),
+      with_deleted: z.stringbool().default(false).describe("Also nodes that were removed."),
+    }),
+    answer: pagedListOf(node),
+    handle: async ({ query }) =>
+      manyOf(
+        await pageNodes(
+          services,
+          {
+            ...{
+              filter: query.filter,
+              orderBy: query.order_by,
+              pageSize: query.page_size,
+              pageToken: query.page_token,
+            },
+            ...{ withTotal: query.with_total, withDeleted: query.with_deleted },
+          },
+          nodeJson,
+        ),
+        (json) => json,
+      ),
+  }),
+  defineRoute({
+    ...{ method: "GET", path: ONE, tag: TAG, summary: "Shows a node, its latest job and what to do next.", params },
+    errors: unknown,
+    answer: objectOf(detail),
+    handle: ({ params: { node: name } }) => shown(services, name),
+  }),
+];
+
+/** One verb that moves a node by hand. */
+const verb = (
+  { services }: FleetRouteDeps,
+  word: string,
+  summary: string,
+  act: (deps: ServiceDeps, caller: Caller, input: NodeVerb) => Promise<void>,
+): AnyRoute =>
+  defineRoute({
+    ...{ method: "POST", path: `${ONE}/${word}`, tag: TAG, summary, params },
+    body: z.strictObject({ comment }),
+    errors: { ...unknown, ...REFUSED },
+    example: { comment: "fan 3 was replaced" },
+    answer: objectOf(detail),
+    handle: async ({ params: { node: name }, body, caller }) => {
+      await act(services, caller, { node: name, comment: body.comment });
+      return shown(services, name);
+    },
+  });
+
+const movingRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
+  verb(deps, "quarantine", "Keeps a node from being scheduled on. The comment is required.", quarantineNode),
+  verb(deps, "recover", "Lifts the quarantine of a node that is healthy again.", recoverNode),
+  verb(deps, "reactivate", "Takes a retired node back into the fleet.", reactivateNode),
+  verb(deps, "drain-abort", "Ends a drain short of retirement.", abortDrain),
+  verb(deps, "remove-rollback", "Ends a removal: the node is retired again.", rollbackRemoval),
+];
+
+const jobRoutes = (deps: RunDeps): AnyRoute[] => [
+  defineRoute({
+    ...{ method: "POST", path: PATH, tag: TAG, summary: "Puts a node on record and starts its onboarding." },
+    body: newNode,
+    errors: { ...REFUSED, 409: "A node has the host name, the address or the machine." },
+    example: {
+      ...{ request_id: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d", site: "lab", profile: "h100", sku: "gpu8" },
+      ...{ hostname: "gpu-17", ipmi_ip: "10.0.0.17" },
+    },
+    status: 201,
+    answer: objectOf(detail),
+    handle: async ({ body: { request_id, ipmi_ip, ...rest }, caller }) => {
+      const { id } = await onboardNode(deps, caller, { ...rest, requestId: request_id, ipmiIp: ipmi_ip });
+      return one(detailJson(await viewNode(deps, id)), "Node created successfully");
+    },
+  }),
+  defineRoute({
+    ...{ method: "POST", path: `${ONE}/actions`, tag: TAG, summary: "Acts on the latest job of a node.", params },
+    body: z.strictObject({ action: z.enum(FLEET_ACTIONS), request_id: requestId.default(""), comment }),
+    errors: { ...unknown, ...REFUSED, 409: "The request_id was used for another request." },
+    example: { action: "retry-stage", request_id: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d" },
+    answer: objectOf(detail),
+    handle: async ({ params: { node: name }, body: { request_id, ...body }, caller }) => {
+      await actOnNode(deps, caller, { ...body, node: name, requestId: request_id });
+      return shown(deps, name);
+    },
+  }),
+  defineRoute({
+    ...{ method: "POST", path: `${ONE}/decommission`, tag: TAG, summary: "Starts a decommission.", params },
+    body: z.strictObject({
+      mode: z.enum(["soft_reset", "reimage", "full_decommission", "storage_cleanup"]),
+      request_id: requestId,
+    }),
+    errors: { ...unknown, ...REFUSED, 409: "The request_id was used for another request." },
+    example: { mode: "storage_cleanup", request_id: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d" },
+    answer: objectOf(detail),
+    handle: async ({ params: { node: name }, body: { mode, request_id }, caller }) => {
+      await decommissionNode(deps, caller, { node: name, mode, requestId: request_id });
+      return shown(deps, name);
+    },
+  }),
+  defineRoute({
+    ...{
+      method: "POST",
+      path: `${ONE}/retire`,
+      tag: TAG,
+      summary: "Drains a node and takes it out of scheduling.",
+      params,
+    },
+    body: z.strictObject({ request_id: requestId, comment }),
+    errors: { ...unknown, ...REFUSED, 409: "The request_id was used for another request." },
+    example: { request_id: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d" },
+    answer: objectOf(detail),
+    handle: async ({ params: { node: name }, body, caller }) => {
+      await retireNode(deps, caller, { node: name, requestId: body.request_id, comment: body.comment });
+      return shown(deps, name);
+    },
+  }),
+];

@@ -1,0 +1,219 @@
+import { randomUUID } from "node:crypto";
+import {
+  type FleetNode,
+  type FleetNodeDetail,
+  FleetNodeService,
+} from "../../../../contract/millwright/v1/fleet_node_pb.js";
+import { EXIT, UsageError } from "../../client/errors.ts";
+import { followEvents } from "../../client/events.ts";
+import { readPages } from "../../client/read-pages.ts";
+import type { Session } from "../../client/session.ts";
+import { confirm } from "../../terminal/confirm.ts";
+import { printList } from "../../terminal/printing.ts";
+import { actOnEach, type Done, type Verb } from "../device/many.ts";
+import type { Chosen } from "../device/many-options.ts";
+import { type ListOptions, limitOf, printTotal } from "../options/list-options.ts";
+import { nodeColumns, nodeJson, printDetail } from "./node-view.ts";
+
+const PAGE_SIZE = 500;
+
+export interface OnboardOptions {
+  readonly site: string;
+  readonly profile: string;
+  readonly sku: string;
+  readonly hostname: string;
+  readonly ipmiIp?: string;
+  readonly mode?: string;
+  readonly requestId?: string;
+  readonly wait?: boolean;
+}
+
+export async function onboard(session: Session, options: OnboardOptions): Promise<number | undefined> {
+  const { ipmiIp = "", mode = "", requestId = randomUUID(), wait = false, ...given } = options;
+  const client = await session.client(FleetNodeService);
+  const { node } = await client.onboardNode({ ...given, ipmiIp, mode, requestId }, { signal: session.signal });
+  if (!node) return undefined;
+  const shown = wait ? await untilEnded(session, node) : node;
+  await printDetail(session, shown);
+  return wait ? exitOf(shown) : undefined;
+}
+
+const ENDED = new Set(["completed", "reconciled", "cancelled", "failed_retryable", "failed_manual_intervention"]);
+const hasEnded = ({ job }: FleetNodeDetail): boolean => job === undefined || ENDED.has(job.state);
+const exitOf = ({ job }: FleetNodeDetail): number | undefined =>
+  job === undefined || job.state === "completed" || job.state === "reconciled" ? undefined : EXIT.operationFailed;
+
+/** Until the job that it has now has ended; it goes on also when nobody waits. */
+async function untilEnded(session: Session, detail: FleetNodeDetail): Promise<FleetNodeDetail> {
+  const runId = detail.job?.runId;
+  if (runId === undefined || hasEnded(detail)) return detail;
+  let now = detail;
+  for await (const _ of followEvents(session, { kinds: ["run"], ids: [runId], from: "now" }, session.signal)) {
+    now = await read(session, detail.node?.id ?? "");
+    if (now.job?.runId !== runId || hasEnded(now)) break;
+  }
+  return now;
+}
+
+async function read(session: Session, node: string): Promise<FleetNodeDetail> {
+  const client = await session.client(FleetNodeService);
+  const { node: detail } = await client.getFleetNode({ node }, { signal: session.signal });
+  if (!detail) throw new Error(`the server did not answer with node ${node}`);
+  return detail;
+}
+
+export interface ListNodesOptions extends ListOptions {
+  readonly all?: boolean;
+}
+
+export async function listNodes(session: Session, options: ListNodesOptions): Promise<undefined> {
+  const { items, total } = await readNodes(session, options);
+  await printList(session, { items, columns: nodeColumns, json: nodeJson }, "No fleet nodes.");
+  printTotal(session, items.length, total);
+}
+
+async function readNodes(session: Session, options: ListNodesOptions) {
+  const client = await session.client(FleetNodeService);
+  const limit = limitOf(options);
+  const query = {
+    pageSize: Math.min(limit ?? PAGE_SIZE, PAGE_SIZE),
+    filter: options.filter ?? "",
+    orderBy: options.orderBy ?? "hostname",
+    withDeleted: options.all ?? false,
+  };
+  let total: number | undefined;
+  const items = await readPages(
+    async (pageToken) => {
+      const withTotal = (options.total ?? false) && pageToken === "";
+      const page = await client.listFleetNodes({ ...query, pageToken, withTotal }, { signal: session.signal });
+      total ??= page.totalSize;
+      return page;
+    },
+    ({ nodes }): readonly FleetNode[] => nodes,
+    limit,
+  );
+  return { items, total };
+}
+
+export async function showNode(session: Session, nodes: readonly string[]): Promise<undefined> {
+  for (const node of nodes) await printDetail(session, await read(session, node));
+}
+
+/** What is done with several nodes, one after the other. */
+const verbOf = (session: Session, word: string, act: Verb["act"]): Verb => ({
+  ...{ word, noun: "node", nouns: "nodes", act },
+  list: async (filter) => (await readNodes(session, { filter })).items.map(({ id }) => id),
+});
+
+const VERBS = {
+  quarantine: { rpc: "quarantineNode", done: "is quarantined" },
+  recover: { rpc: "recoverNode", done: "is recovered" },
+  reactivate: { rpc: "reactivateNode", done: "is back in the fleet, offline until its agent is heard of" },
+  "drain abort": { rpc: "abortDrain", done: "is drained no further" },
+  "remove rollback": { rpc: "rollbackRemoval", done: "is not removed" },
+} as const;
+export type NodeWord = keyof typeof VERBS;
+
+export interface MoveOptions extends Chosen {
+  readonly comment?: string;
+}
+
+export const moveNodes = async (
+  session: Session,
+  word: NodeWord,
+  options: MoveOptions,
+): Promise<number | undefined> => {
+  const { rpc, done } = VERBS[word];
+  const client = await session.client(FleetNodeService);
+  const act = async (node: string): Promise<Done> => {
+    const { node: detail } = await client[rpc]({ node, comment: options.comment ?? "" }, { signal: session.signal });
+    return doneOf(node, detail, done);
+  };
+  return actOnEach(session, verbOf(session, word, act), options);
+};
+
+function doneOf(node: string, detail: FleetNodeDetail | undefined, done: string): Done {
+  const { hostname = node, id = node, state = "" } = detail?.node ?? {};
+  const job = detail?.job;
+  return {
+    sentence: `Node ${hostname} ${done}: ${state}.`,
+    facts: { node: id, hostname, state, ...(job && { run: job.runId, workflow_state: job.state }) },
+  };
+}
+
+export interface JobOptions extends Chosen {
+  readonly wait?: boolean;
+  readonly comment?: string;
+}
+
+/** Each is started before any is waited for where several are named: a job of one keeps no other from beginning. */
+async function withJob(
+  session: Session,
+  word: string,
+  options: JobOptions,
+  start: (node: string) => Promise<FleetNodeDetail | undefined>,
+): Promise<number | undefined> {
+  const started: FleetNodeDetail[] = [];
+  const act = async (node: string): Promise<Done> => {
+    const detail = await start(node);
+    if (detail) started.push(detail);
+    const state = detail?.job?.state ?? "";
+    return doneOf(node, detail, `has its ${detail?.job?.type ?? "job"} ${state}, run ${detail?.job?.runId ?? ""}`);
+  };
+  const refused = await actOnEach(session, verbOf(session, word, act), options);
+  if (!options.wait) return refused;
+  const exits: (number | undefined)[] = [refused];
+  for (const detail of started) {
+    const ended = await untilEnded(session, detail);
+    await printDetail(session, ended);
+    exits.push(exitOf(ended));
+  }
+  return exits.find((exit) => exit !== undefined);
+}
+
+/** Nodes that a filter chooses are asked about with the filter. */
+async function askFirst(session: Session, what: string, { ids, yes = false, filter }: JobOptions): Promise<void> {
+  if (!yes && filter === undefined && ids.length > 0) await confirm(session, { what: `${what} ${ids.join(", ")}?` });
+}
+
+export async function decommission(
+  session: Session,
+  options: JobOptions & { readonly mode: string },
+): Promise<number | undefined> {
+  const { mode } = options;
+  await askFirst(session, `Decommission by ${mode}`, options);
+  const client = await session.client(FleetNodeService);
+  return withJob(session, "decommission", options, async (node) => {
+    const request = { node, mode, requestId: randomUUID() };
+    return (await client.decommissionNode(request, { signal: session.signal })).node;
+  });
+}
+
+export async function retire(session: Session, options: JobOptions): Promise<number | undefined> {
+  await askFirst(session, "Drain and retire", options);
+  const client = await session.client(FleetNodeService);
+  return withJob(session, "retire", options, async (node) => {
+    const request = { node, requestId: randomUUID(), comment: options.comment ?? "" };
+    return (await client.retireNode(request, { signal: session.signal })).node;
+  });
+}
+
+/** The words of the command are nodes, and then the action. */
+export async function act(
+  session: Session,
+  words: readonly string[],
+  options: Omit<JobOptions, "ids">,
+): Promise<number | undefined> {
+  const action = words.at(-1) ?? "";
+  const nodes = words.slice(0, -1);
+  if (nodes.length === 0 && options.filter === undefined)
+    throw new UsageError(
+      "fleet action takes nodes and then an action",
+      "such as millwright fleet action gpu-17 retry-stage",
+    );
+  const client = await session.client(FleetNodeService);
+  return withJob(session, action, { ...options, ids: nodes }, async (node) => {
+    const request = { node, action, requestId: randomUUID(), comment: options.comment ?? "" };
+    return (await client.actOnNode(request, { signal: session.signal })).node;
+  });
+}

@@ -1,0 +1,56 @@
+import { jobStateOf } from "../../runs/model/job-state.ts";
+import type { JobState, Run, StepStatus } from "../../runs/model/run.ts";
+import { FLEET_RUN_TYPES, type FleetWorkflow } from "../../runs/workflows/fleet/words.ts";
+
+/** The latest job of a node, as people read it. Nothing stores it: it is the latest run of the job. */
+export interface FleetJobView {
+  readonly runId: string;
+  readonly workflow: FleetWorkflow;
+  /** ONBOARD or DECOMMISSION. */
+  readonly type: string;
+  /** Of a decommission; empty otherwise. */
+  readonly mode: string;
+  readonly state: JobState;
+  /** The stage that it is at, or came to an end at; empty before the first. */
+  readonly stage: string;
+  /** How often the job has entered the stage. */
+  readonly round: number;
+  /** How often people have begun the job again, from 1 on. */
+  readonly attempt: number;
+  /** Attempts at the stage that failed in this round. */
+  readonly stageRetries: number;
+  /** Why it failed, for programs; empty unless it did. */
+  readonly failureClass: string;
+  readonly message: string;
+  readonly startedBy: string;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+const isFleetWorkflow = (kind: string | undefined): kind is FleetWorkflow =>
+  kind !== undefined && Object.hasOwn(FLEET_RUN_TYPES, kind);
+
+export function jobViewOf(run: Run): FleetJobView | null {
+  const { workflow } = run.plan;
+  if (!isFleetWorkflow(workflow)) return null;
+  const visit = currentVisit(run.steps);
+  const failure = run.error?.details;
+  return {
+    ...{ runId: run.id, workflow, type: FLEET_RUN_TYPES[workflow], mode: run.params.mode ?? "" },
+    state: jobStateOf(run) ?? "pending",
+    stage: failure?.step ?? visit?.name ?? "",
+    round: visit?.round ?? 0,
+    attempt: run.attempt,
+    stageRetries: visit?.retryCount ?? 0,
+    failureClass: run.phase === "FAILED" ? (failure?.cause ?? "unknown") : "",
+    message: run.message || (visit?.message ?? ""),
+    startedBy: run.initiator,
+    createdAt: run.createdAt,
+    finishedAt: run.finishedAt,
+  };
+}
+
+const currentVisit = (steps: readonly StepStatus[]): StepStatus | undefined =>
+  steps.findLast(({ state }) => state === "RUNNING" || state === "FAILED") ??
+  steps.findLast(({ state }) => state === "WAITING") ??
+  steps.at(-1);

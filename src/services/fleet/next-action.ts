@@ -1,0 +1,64 @@
+import { actionCommand } from "../../lifecycles/fleet-node/actions.ts";
+import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
+import type { FleetNodeState } from "../../lifecycles/fleet-node/lifecycle.ts";
+import type { FleetJobView } from "./job-view.ts";
+
+/** What an operator does next, as a command that can be run as it is printed, and why. */
+export interface NextAction {
+  /** Empty: nothing. */
+  readonly command: string;
+  readonly why: string;
+}
+
+const nothing = (why: string): NextAction => ({ command: "", why });
+
+/** A job that failed comes first; then what the state of the node leaves to people. */
+export function nextActionOf(node: Pick<FleetNode, "id" | "state" | "facts">, job: FleetJobView | null): NextAction {
+  const ofJob = job && actionOnJob(node.id, node.state.name as FleetNodeState, job);
+  return ofJob ?? actionOnNode(node);
+}
+
+function actionOnJob(nodeId: string, state: FleetNodeState, job: FleetJobView): NextAction | null {
+  switch (job.state) {
+    case "pending":
+    case "running":
+    case "compensating":
+      return nothing(`its ${job.type} is ${job.state}`);
+    case "failed_retryable":
+    case "failed_manual_intervention":
+      return {
+        command: actionCommand(nodeId, "retry-stage"),
+        why: `its ${job.type} failed in ${job.stage === "" ? "no stage" : job.stage}: ${job.message}`,
+      };
+    case "cancelled":
+      return job.workflow === "fleet_onboarding" && (state === "quarantined" || state === "enrolling")
+        ? { command: actionCommand(nodeId, "rerun"), why: "its ONBOARD was canceled" }
+        : null;
+    default:
+      return null;
+  }
+}
+
+function actionOnNode({ id, state, facts }: Pick<FleetNode, "id" | "state" | "facts">): NextAction {
+  switch (state.name as FleetNodeState) {
+    case "bootstrap_issued":
+      return nothing("its owner runs the bootstrap command on it");
+    case "quarantined":
+      return facts.enrollment !== null && facts.enrollment.consumedAt === null
+        ? { command: `millwright fleet bootstrap reissue ${id}`, why: "nobody enrolled with its bootstrap bundle" }
+        : { command: `millwright fleet recover ${id}`, why: facts.quarantineReason ?? "it is quarantined" };
+    case "offline":
+      return nothing("its agent does not call: look at the host; the next healthy heartbeat makes it active");
+    case "enrolling":
+      return { command: actionCommand(id, "rerun"), why: "no job brings it up" };
+    case "draining":
+      return { command: `millwright fleet drain abort ${id}`, why: "no job drains it" };
+    case "removing":
+      return { command: `millwright fleet remove rollback ${id}`, why: "no job removes it" };
+    case "retired":
+      return { command: `millwright fleet reactivate ${id}`, why: "it is retired, and keeps its identity" };
+    case "active":
+    case "deleted":
+      return nothing("");
+  }
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { AppError } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { InstallState } from "../../lifecycles/install/install.ts";
+import { holds } from "../../lifecycles/machine/conditions.ts";
+import { loadInstalls } from "../../store/install/installs.ts";
+import { create } from "../../store/lifecycle/create.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import { findOwners, type Identity, replaceIdentities } from "../../store/machine/identities.ts";
+import { listMachines, type MachineRecord } from "../../store/machine/machines.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import type { Caller } from "../call/caller.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
+import { checkSpec, type SpecInput } from "../machine/input.ts";
+import { MACHINE_KIND, machineKey } from "../machine/machines.ts";
+import type { CheckedNode } from "./node-input.ts";
+
+/** Where a BMC usually listens, whatever it speaks: the address is what tells machines apart here. */
+const USUAL_PORTS = [443, 623, 80];
+const bmcsAt = (address: string): Identity[] =>
+  USUAL_PORTS.map((port) => ({ kind: "bmc", value: `${address.toLowerCase()} ${port}` }));
+
+/**
+ * The machine of the inventory that the node is: the one with the BMC at its address, or a new one. The caller holds the lock of the
+ * address, so that nobody who onboards registers a second one meanwhile.
+ */
+export async function findOrRegisterMachine(
+  tx: Transaction,
+  deps: ServiceDeps,
+  caller: Caller,
+  node: CheckedNode,
+): Promise<string> {
+  const known = await findMachine(tx, node);
+  if (known === undefined) return register(tx, deps, caller, node);
+  await lockThings(tx, [machineKey(known)]);
+  const [machine] = await listMachines(tx, { ids: [known] });
+  if (!machine) throw new AppError("conflict", `machine ${known} was removed at the same moment; call again`);
+  if (node.mode === "maas" && machine.spec.provider !== "maas") throw otherProvider(machine, node);
+  await checkMachine(tx, machine);
+  return machine.id;
+}
+
+async function findMachine(tx: Transaction, { ipmiIp }: Pick<CheckedNode, "ipmiIp">): Promise<string | undefined> {
+  if (ipmiIp === null) return undefined;
+  const owners = [...new Set((await findOwners(tx, bmcsAt(ipmiIp))).map(({ owner }) => owner))];
+  if (owners.length <= 1) return owners[0];
+  throw new AppError(
+    "failed_precondition",
+    `ipmi_ip: ${ipmiIp} is the BMC of machines ${owners.join(" and ")}; correct the record of the wrong one`,
+    { field: "ipmi_ip", next: `millwright machine show ${owners[0]}` },
+  );
+}
+
+function otherProvider({ id, spec }: MachineRecord, { ipmiIp }: CheckedNode): AppError {
+  return new AppError(
+    "failed_precondition",
+    `machine ${id} has the BMC ${ipmiIp} and is worked on by provider ${spec.provider}: nobody but MAAS may touch the BMC of a node that MAAS brings up`,
+    { field: "ipmi_ip", next: `millwright machine update ${id} --provider maas` },
+  );
+}
+
+const PHASES: ReadonlySet<string> = new Set(["FACTORY_READY", "READY"]);
+/** Our own network boot has nothing to do with the machine, or not any more. */
+const INSTALLS: ReadonlySet<InstallState> = new Set(["discovered", "retired"]);
+
+/** Whether a node may be onboarded on the machine; the caller holds its lock. */
+async function checkMachine(tx: Transaction, machine: MachineRecord): Promise<void> {
+  const { id, state, activeRunId, conditions, facts } = machine;
+  const refuse = (why: string, next: string) =>
+    new AppError("failed_precondition", `machine ${id} ${why}`, { field: "ipmi_ip", next });
+  if (!PHASES.has(state.name))
+    throw refuse(
+      `is ${state.name}: only a machine that is FACTORY_READY or READY is onboarded`,
+      `millwright machine show ${id}`,
+    );
+  if (activeRunId !== null)
+    throw refuse(`has an active run, ${activeRunId}: wait for it or cancel it`, `millwright run show ${activeRunId}`);
+  if (facts.joinedCluster !== null || holds(conditions, "InCustomerCluster"))
+    throw refuse(
+      `is a node of ${facts.joinedCluster ?? "a cluster"}: it must leave that first`,
+      `millwright machine show ${id}`,
+    );
+  const [install] = (await loadInstalls(tx, [id])).things;
+  if (install && !INSTALLS.has(install.state.name as InstallState))
+    throw refuse(`has an install that is ${install.state.name}: retire that first`, `millwright node show ${id}`);
+}
+
+const SPEC: SpecInput = {
+  ...{
+    provider: "",
+    serial: "",
+    macAddresses: [],
+    rack: "",
+    slot: "",
+    location: "",
+    customerId: "",
+    targetClusterRef: "",
+  },
+  ...{ sshEndpoint: "", sshHostKey: "", jumpHosts: [], bmcEndpoint: "", bmcProtocol: "", bmcTlsTrust: "" },
+};
+
+async function register(tx: Transaction, deps: ServiceDeps, caller: Caller, node: CheckedNode): Promise<string> {
+  const { hostname, ipmiIp, mode } = node;
+  const bmc =
+    ipmiIp === null ? {} : { bmcEndpoint: ipmiIp.includes(":") ? `[${ipmiIp}]` : ipmiIp, bmcProtocol: "ipmi" };
+  const { row, identities } = checkSpec({ ...SPEC, ...bmc, provider: mode === "maas" ? "maas" : "" }, deps.providers);
+  const id = `m-${randomBytes(8).toString("hex")}`;
+  await lockThings(tx, [machineKey(id), hostReprovisionKey(id)]);
+  const labelled: JsonObject = { ...row, labels: { hostname } };
+  await create(tx, storeOf(deps.stores, MACHINE_KIND), { id, row: labelled, ...doneBy(caller) });
+  await createHostReprovision(tx, deps, caller, id);
+  const [taken] = await replaceIdentities(tx, id, identities);
+  if (!taken) return id;
+  throw new AppError("conflict", `machine ${taken.owner} took the BMC ${ipmiIp} at the same moment; call again`);
+}

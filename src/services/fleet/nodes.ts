@@ -1,0 +1,52 @@
+import { fleetNodeListing } from "../../store/fleet/node-list.ts";
+import { type FleetNodeRecord, listNodes } from "../../store/fleet/nodes.ts";
+import { listRuns } from "../../store/run/runs.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
+import { findNode } from "./find-node.ts";
+import { type FleetJobView, jobViewOf } from "./job-view.ts";
+import { nodeKey } from "./jobs.ts";
+import { type NextAction, nextActionOf } from "./next-action.ts";
+
+export type { FleetNodeRecord } from "../../store/fleet/nodes.ts";
+export type { FleetJobView } from "./job-view.ts";
+
+/** The lifecycle detail view of a node: its coarse state, its latest job, what MAAS shows, and what to do next. */
+export interface FleetNodeView {
+  readonly node: FleetNodeRecord;
+  /** Null: it has had none. */
+  readonly job: FleetJobView | null;
+  readonly next: NextAction;
+}
+
+export async function viewNode(deps: ServiceDeps, text: string): Promise<FleetNodeView> {
+  const node = await findNode(deps.db, text);
+  return viewOf(deps, node);
+}
+
+/** A job ends in the commit that moves its node: the node is read again, so that what is shown of both was true at one moment. */
+async function viewOf(deps: ServiceDeps, before: FleetNodeRecord): Promise<FleetNodeView> {
+  const { id, version } = before;
+  const [run] = await listRuns(deps.db, { target: nodeKey(id), limit: 1 });
+  const [node = before] = await listNodes(deps.db, { ids: [id] });
+  if (node.version !== version) return viewOf(deps, node);
+  const job = run ? jobViewOf(run) : null;
+  return { node, job, next: nextActionOf(node, job) };
+}
+
+export interface NodeListRequest extends ListRequest {
+  /** Also nodes that were removed, which are outside the inventory. */
+  readonly withDeleted: boolean;
+}
+
+/** The inventory view. In the order of their ids unless told. */
+export const pageNodes = <T>(
+  deps: ServiceDeps,
+  request: NodeListRequest,
+  show: (node: FleetNodeRecord) => T,
+): Promise<ListPage<T>> =>
+  pageList(deps, fleetNodeListing, request, {
+    query: { withDeleted: request.withDeleted },
+    ...(!request.withDeleted && { clauses: [{ field: "state", operator: "!=", value: "deleted" }] }),
+    show,
+  });

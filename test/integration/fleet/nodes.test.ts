@@ -1,0 +1,309 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { type FleetNodeDetail, FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
+import { eventually } from "../../support/eventually.ts";
+import { obeyed, stagedSteps, stagedWorkflows } from "../../support/fleet/staged-workflows.ts";
+import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+
+/** What surrounds the jobs of fleet nodes: who onboards, reads, moves and acts. The workflows themselves stand in with a stage or two. */
+let surface: RunSurface;
+beforeAll(async () => {
+  surface = await startRunSurface({ steps: stagedSteps, workflows: stagedWorkflows, controller: true });
+  const { db } = surface;
+  await db.execute(
+    `insert into fleet_sites (name, url, created_by) values ('lab', 'http://192.0.2.1/MAAS', 'test'), ('hall', 'http://192.0.2.2/MAAS', 'test')`,
+  );
+  await db.execute(
+    `insert into fleet_sites (name, url, is_enabled, created_by) values ('shut', 'http://192.0.2.3/MAAS', false, 'test')`,
+  );
+  await db.execute(`insert into fleet_profiles (site, name, policy, created_by) values
+    ('lab', 'h100', '{"max_deploy_retry_attempts": 1}', 'test'), ('hall', 'h100', '{}', 'test'), ('shut', 'h100', '{}', 'test')`);
+});
+afterAll(() => surface.close());
+
+const nodes = () => surface.client(FleetNodeService);
+let count = 0;
+const given = (more: object = {}) => {
+  count += 1;
+  const [high, low] = [Math.floor(count / 250), (count % 250) + 1];
+  return {
+    ...{ requestId: `request-${count}`, site: "lab", profile: "h100", sku: "gpu8" },
+    ...{ hostname: `gpu-${count}`, ipmiIp: `10.0.${high}.${low}`, mode: "" },
+    ...more,
+  };
+};
+const onboard = async (more: object = {}): Promise<FleetNodeDetail> => {
+  const { node } = await nodes().onboardNode(given(more));
+  if (!node) throw new Error("there is no node in the answer");
+  return node;
+};
+const show = async (node: string): Promise<FleetNodeDetail> => {
+  const { node: detail } = await nodes().getFleetNode({ node });
+  if (!detail) throw new Error("there is no node in the answer");
+  return detail;
+};
+const idOf = ({ node }: FleetNodeDetail) => node?.id ?? "";
+const until = (node: string, ...states: string[]): Promise<FleetNodeDetail> =>
+  eventually(
+    async () => {
+      const detail = await show(node);
+      return states.includes(detail.job?.state ?? "") && detail;
+    },
+    { what: `the job of ${node} is ${states.join(" or ")}` },
+  );
+const active = async (more: object = {}) => until(idOf(await onboard(more)), "completed");
+const refusal = async (work: Promise<unknown>): Promise<ConnectError> => {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof ConnectError) return error;
+  throw new Error("it was not refused");
+};
+let requests = 0;
+const act = async (node: string, action: string, more: object = {}) =>
+  nodes().actOnNode({ node, action, requestId: `action-${++requests}`, comment: "", ...more });
+
+describe("onboarding", () => {
+  test("makes machine, node and job at once, and leads both to where they can be used", async () => {
+    const made = await onboard({ hostname: "gpu-first", ipmiIp: "10.9.0.1" });
+    expect(made.node).toMatchObject({ hostname: "gpu-first", site: "lab", mode: "maas", createdBy: "tester" });
+    expect(made.job).toMatchObject({ type: "ONBOARD", attempt: 1 });
+    const { node, job, nextCommand } = await until("gpu-first", "completed");
+    expect(node).toMatchObject({ state: "active", quarantineReason: "" });
+    expect(job).toMatchObject({ stage: "bring_up", round: 1, failureClass: "" });
+    expect(nextCommand).toBe("");
+    const machineId = node?.machineId ?? "";
+    const machine = await surface.machines.getMachine({ machineId });
+    expect(machine).toMatchObject({
+      labels: { hostname: "gpu-first" },
+      spec: { provider: "maas", bmcEndpoint: "10.9.0.1" },
+    });
+    const [row] = await surface.db.query<{ state: string }>("select state from machines where id = $1", [machineId]);
+    expect(row?.state).toBe("READY");
+    const [created] = await surface.db.query<{ to: string }>(
+      `select to_state as "to" from journal where kind = 'fleet_node' and id = $1 and type = 'created'`,
+      [node?.id],
+    );
+    expect(created?.to).toBe("enrolling");
+  });
+
+  test("of one request twice is the same node, and other parameters under its id are refused", async () => {
+    const request = given();
+    const [first, second] = await Promise.all([nodes().onboardNode(request), nodes().onboardNode(request)]);
+    expect(second.node?.node?.id).toBe(first.node?.node?.id);
+    const other = await refusal(nodes().onboardNode({ ...request, sku: "gpu4" }));
+    expect(other).toMatchObject({ code: Code.AlreadyExists });
+  });
+
+  test("of one node twenty times at once makes exactly one, with one machine and one job", async () => {
+    const attempts = Array.from({ length: 20 }, (_, at) =>
+      nodes().onboardNode({ ...given({ hostname: "gpu-race", ipmiIp: "10.9.0.2" }), requestId: `race-${at}` }),
+    );
+    const outcomes = await Promise.allSettled(attempts);
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const outcome of outcomes)
+      if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: Code.AlreadyExists });
+    expect(await surface.db.query("select 1 from fleet_nodes where hostname = 'gpu-race'")).toHaveLength(1);
+    expect(await surface.db.query("select 1 from machines where labels ->> 'hostname' = 'gpu-race'")).toHaveLength(1);
+    const [node] = await surface.db.query<{ id: string }>("select id from fleet_nodes where hostname = 'gpu-race'");
+    expect(await surface.db.query("select 1 from runs where target_id = $1", [node?.id])).toHaveLength(1);
+  });
+
+  test("of one BMC under twenty names at once makes exactly one", async () => {
+    const attempts = Array.from({ length: 20 }, () => nodes().onboardNode(given({ ipmiIp: "10.9.0.3" })));
+    const outcomes = await Promise.allSettled(attempts);
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(await surface.db.query("select 1 from fleet_nodes where ipmi_ip = '10.9.0.3'")).toHaveLength(1);
+    expect(await surface.db.query("select 1 from machine_identities where value = '10.9.0.3 623'")).toHaveLength(1);
+  });
+
+  test.each([
+    ["a site that there is not", { site: "moon" }, "does not exist"],
+    ["a site that is disabled", { site: "shut" }, "is disabled"],
+    ["a profile that there is not", { profile: "b200" }, "has no profile b200"],
+    ["a host name that is none", { hostname: "GPU 1" }, "labels of letters"],
+    ["an address that is none", { ipmiIp: "bmc-1" }, "must be the IP address"],
+    ["no address", { ipmiIp: "" }, "must be the IP address"],
+    ["a mode that there is not", { mode: "pxe" }, "must be one of maas, manual"],
+    ["no request id", { requestId: "" }, "request_id"],
+  ])("with %s is refused, and leaves nothing behind", async (_what, more, words) => {
+    const request = given(more);
+    expect((await refusal(nodes().onboardNode(request))).message).toContain(words);
+    expect(await surface.db.query("select 1 from fleet_nodes where hostname = $1", [request.hostname])).toEqual([]);
+    expect(
+      await surface.db.query("select 1 from machines where labels ->> 'hostname' = $1", [request.hostname]),
+    ).toEqual([]);
+  });
+
+  test("finds the machine that is on record with the BMC, and leaves one alone that others work on", async () => {
+    const { machines, db } = surface;
+    const spec = { provider: "maas", bmcEndpoint: "10.9.1.1", bmcProtocol: "ipmi" };
+    await machines.registerMachine({ machine: { machineId: "m-known", spec } });
+    expect((await onboard({ ipmiIp: "10.9.1.1" })).node?.machineId).toBe("m-known");
+    await machines.registerMachine({ machine: { machineId: "m-ours", spec: { bmcEndpoint: "10.9.1.2" } } });
+    const refused = await refusal(onboard({ ipmiIp: "10.9.1.2" }));
+    expect(refused.message).toContain("worked on by provider datacenter");
+    for (const phase of ["IN_SERVICE", "MAINTENANCE", "RMA", "RETIRED"]) {
+      const id = `m-${phase.toLowerCase().replace("_", "-")}`;
+      const bmcEndpoint = `10.9.2.${phase.length}`;
+      await machines.registerMachine({ machine: { machineId: id, spec: { provider: "maas", bmcEndpoint } } });
+      await db.execute("update machines set state = $2 where id = $1", [id, phase]);
+      expect((await refusal(onboard({ ipmiIp: bmcEndpoint }))).message).toContain(`is ${phase}`);
+    }
+  });
+});
+
+describe("a job that fails", () => {
+  test("and may be retried leaves the node enrolling, and the recommended command helps as printed", async () => {
+    const failed = await until(idOf(await onboard({ hostname: "flaky-1" })), "failed_retryable");
+    expect(failed).toMatchObject({ node: { state: "enrolling" }, job: { stage: "bring_up", failureClass: "busy" } });
+    const [, noun, verb, node = "", action = ""] = failed.nextCommand.split(" ");
+    expect([noun, verb, action]).toEqual(["fleet", "action", "retry-stage"]);
+    obeyed.add("flaky-1");
+    await act(node, action);
+    expect(await until(node, "completed")).toMatchObject({ node: { state: "active" }, job: { attempt: 2 } });
+  });
+
+  test("and takes a person quarantines the node with the reason, until the job succeeds after all", async () => {
+    const failed = await until(idOf(await onboard({ hostname: "broken-1" })), "failed_manual_intervention");
+    expect(failed.node).toMatchObject({
+      state: "quarantined",
+      quarantineReason: expect.stringContaining("no BOSS disk"),
+    });
+    obeyed.add("broken-1");
+    await act("broken-1", "rerun");
+    expect((await until("broken-1", "completed")).node).toMatchObject({ state: "active", quarantineReason: "" });
+  });
+
+  test.each([
+    ["while it runs", "slow-cancel"],
+    ["after it has failed", "flaky-cancel"],
+  ])("or is canceled %s quarantines the node", async (_when, hostname) => {
+    const id = idOf(await onboard({ hostname }));
+    await until(id, hostname.startsWith("slow") ? "running" : "failed_retryable");
+    await act(id, "cancel");
+    expect((await until(id, "cancelled")).node?.state).toBe("quarantined");
+    obeyed.add(hostname);
+    const { nextCommand } = await show(id);
+    expect(nextCommand).toBe(`millwright fleet action ${id} rerun`);
+    await act(id, "rerun");
+    expect((await until(id, "completed")).node?.state).toBe("active");
+  });
+
+  /** Table 1.7: what each action is for, by the job's state. */
+  // biome-ignore format: a table is read by its columns
+  test.each([
+    ["flaky",  "failed_retryable",           ["retry-stage", "resume", "rerun", "restart-clean", "adopt-observed-state", "mark-manual", "cancel"]],
+    ["broken", "failed_manual_intervention", ["retry-stage", "resume", "rerun", "restart-clean", "adopt-observed-state", "mark-manual", "cancel"]],
+    ["slow",   "running",                    ["resume", "mark-manual", "cancel"]],
+    ["gpu",    "completed",                  []],
+  ])("of kind %s, which is %s, takes the actions of the table and no others", async (word, state, allowed) => {
+    const all = ["retry-stage", "resume", "rerun", "restart-clean", "adopt-observed-state", "mark-manual", "cancel"];
+    for (const action of all) {
+      const id = idOf(await onboard({ hostname: `${word}-${action}-${++count}` }));
+      await until(id, state);
+      const asked = act(id, action, { comment: "seen to" });
+      if (allowed.includes(action)) expect((await asked).node?.node?.id, action).toBe(id);
+      else expect((await refusal(asked)).code, action).toBe(Code.FailedPrecondition);
+    }
+  });
+
+  test("is acted on once for a request", async () => {
+    const id = idOf(await onboard({ hostname: "flaky-once" }));
+    await until(id, "failed_retryable");
+    const requestId = "once";
+    await Promise.all([act(id, "retry-stage", { requestId }), act(id, "retry-stage", { requestId })]);
+    expect(await until(id, "failed_retryable")).toMatchObject({ job: { attempt: 2 } });
+  });
+
+  test("frozen by an operator stops after its stage, as a job that takes a person", async () => {
+    const hostname = "slow-frozen";
+    const id = idOf(await onboard({ hostname }));
+    await until(id, "running");
+    await act(id, "mark-manual", { comment: "the cabling is wrong" });
+    obeyed.add(hostname);
+    await until(id, "failed_manual_intervention", "completed");
+  });
+});
+
+describe("a node", () => {
+  test("is quarantined with a reason, not lifted by anything but recover, and not twice", async () => {
+    const id = idOf(await active());
+    expect((await refusal(nodes().quarantineNode({ node: id, comment: "" }))).code).toBe(Code.InvalidArgument);
+    await nodes().quarantineNode({ node: id, comment: "fan 3 stands still" });
+    await nodes().quarantineNode({ node: id, comment: "fan 3 stands still" });
+    const held = await show(id);
+    expect(held).toMatchObject({
+      node: { state: "quarantined", quarantineReason: "fan 3 stands still" },
+      nextCommand: `millwright fleet recover ${id}`,
+    });
+    await nodes().recoverNode({ node: id, comment: "replaced" });
+    await nodes().recoverNode({ node: id, comment: "replaced" });
+    expect((await show(id)).node).toMatchObject({ state: "active", quarantineReason: "" });
+  });
+
+  test("is not moved by hand while its job is under way", async () => {
+    const id = idOf(await onboard({ hostname: "slow-busy" }));
+    await until(id, "running");
+    const refused = await refusal(nodes().quarantineNode({ node: id, comment: "odd" }));
+    expect(refused.message).toContain("cancel it first");
+    const second = await refusal(nodes().decommissionNode({ node: id, mode: "soft_reset", requestId: "busy" }));
+    expect(second.code).toBe(Code.FailedPrecondition);
+  });
+
+  test("that is retired drains from that commit on by a job, keeps its identity, and comes back offline", async () => {
+    const id = idOf(await active());
+    const retired = await nodes().retireNode({ node: id, requestId: "retire-1", comment: "" });
+    expect(retired.node).toMatchObject({ job: { type: "DECOMMISSION", mode: "retire" } });
+    await nodes().retireNode({ node: id, requestId: "retire-1", comment: "" });
+    expect((await until(id, "completed")).node?.state).toBe("retired");
+    expect((await show(id)).nextCommand).toBe(`millwright fleet reactivate ${id}`);
+    await nodes().reactivateNode({ node: id, comment: "" });
+    expect((await show(id)).node?.state).toBe("offline");
+  });
+
+  test("is draining in the very commit that starts the job, and an abort brings it back by that job's cancel", async () => {
+    const hostname = "slow-drain";
+    obeyed.add(hostname);
+    const id = idOf(await active({ hostname }));
+    obeyed.delete(hostname);
+    const { node } = await nodes().retireNode({ node: id, requestId: "retire-2", comment: "" });
+    expect(node?.node?.state).toBe("draining");
+    const commits = await surface.db.query(
+      `select distinct xid from journal where (kind = 'fleet_node' and id = $1 and to_state = 'draining')
+         or (kind = 'run' and id = $2 and type = 'created')`,
+      [id, node?.job?.runId],
+    );
+    expect(commits).toHaveLength(1);
+    await nodes().abortDrain({ node: hostname, comment: "not now" });
+    expect((await until(id, "cancelled")).node?.state).toBe("offline");
+    expect((await refusal(nodes().abortDrain({ node: id, comment: "" }))).code).toBe(Code.FailedPrecondition);
+  });
+
+  test("is named by its id, its host name, or with its site where two sites have one of that name", async () => {
+    const here = await onboard({ hostname: "twin" });
+    const there = await onboard({ hostname: "twin", site: "hall" });
+    expect((await refusal(show("twin"))).message).toContain("hall/twin, lab/twin");
+    expect(idOf(await show("hall/twin"))).toBe(idOf(there));
+    expect(idOf(await show(idOf(here)))).toBe(idOf(here));
+    expect((await refusal(show("nobody"))).code).toBe(Code.NotFound);
+  });
+
+  test("is listed with the coarse words alone: filtered, sorted, counted and page by page", async () => {
+    const all = await nodes().listFleetNodes({ filter: "site=hall", orderBy: "hostname", withTotal: true });
+    expect(all.nodes.map(({ hostname }) => hostname)).toEqual(["twin"]);
+    expect(all.totalSize).toBe(1);
+    const first = await nodes().listFleetNodes({ filter: "state=active", orderBy: "created_at", pageSize: 1 });
+    const second = await nodes().listFleetNodes({
+      filter: "state=active",
+      orderBy: "created_at",
+      pageSize: 1,
+      pageToken: first.nextPageToken,
+    });
+    expect(second.nodes[0]?.id).not.toBe(first.nodes[0]?.id);
+    expect(Object.keys(first.nodes[0] ?? {})).not.toContain("stage");
+    expect((await refusal(nodes().listFleetNodes({ filter: "stage=bring_up" }))).code).toBe(Code.InvalidArgument);
+  });
+});

@@ -59,9 +59,10 @@ const MOST_NAMED = 5;
 export function describeUnready(rack: Rack): string {
   const tooFew = countMembers(rack)
     .filter(({ ready, expected }) => ready < expected)
-    .map(({ kind, ready, expected, notReady }) => {
-      const which = notReady.length === 0 ? "" : `: ${namedList(notReady, MOST_NAMED)}`;
-      return `${ready} of ${expected} ${devicesWord(kind)} are ready${which}`;
+    .map(({ kind, have, ready, expected, notReady }) => {
+      const missing = have < expected ? [`${expected - have} not on record`] : [];
+      const why = [...(notReady.length === 0 ? [] : [namedList(notReady, MOST_NAMED)]), ...missing].join("; ");
+      return `${ready} of ${expected} ${devicesWord(kind)} are ready${why === "" ? "" : `: ${why}`}`;
     });
   const unchecked = rack.trays.filter(({ assigned }) => assigned === "unknown").map(({ id }) => id);
   const open = `it is not known whether somebody uses compute tray ${namedList(unchecked, MOST_NAMED)}`;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readFirmwareStatus } from "../../../src/services/component/firmware-status.ts";
+import { explainRack } from "../../../src/services/explain/rack/rack.ts";
 import { deleteRack, forceDeleteRack } from "../../../src/services/rack/deletion.ts";
 import {
   clearRackError,
@@ -74,6 +75,13 @@ describe("a rack whose devices are on record", () => {
     );
     expect(outcome?.reason).toContain(`0 of 1 compute trays are ready: ${tray} (its BMC has not answered)`);
     expect(outcome?.reason).toContain(`it is not known whether somebody uses compute tray ${tray}`);
+    const { nextCommands } = await explainRack(surface.deps, "r-wait");
+    expect(nextCommands[0]?.command).toBe(`millwright explain machine ${tray}`);
+    await surface.db.execute("update host_reprovisions set state = 'failed_firmware_upgrade' where id = $1", [tray]);
+    const [first, second] = (await explainRack(surface.deps, "r-wait")).nextCommands;
+    expect(first?.command).toBe(`millwright machine reprovision ${tray}`);
+    expect(second?.command).toBe(`millwright explain host_reprovision ${tray}`);
+    await surface.db.execute("update host_reprovisions set state = 'ready' where id = $1", [tray]);
     await racks.setConditions(tray, CHECKED);
     await racks.until("r-wait", "ready");
   });

@@ -8,8 +8,8 @@ const POWER_ACTIONS = ["on", "graceful-shutdown", "force-off", "graceful-restart
 const addDevices = (command: Command): Command =>
   command
     .option("--compute-trays <ids...>", "machines, separated by commas or spaces")
-    .option("--switches <ids...>", "switches")
-    .option("--power-shelves <ids...>", "power shelves");
+    .option("--switches <ids...>", "switches, by id or name")
+    .option("--power-shelves <ids...>", "power shelves, by id or name");
 const addTargets = (command: Command): Command => addDevices(command).option("--racks <ids...>", "whole racks");
 
 /** Devices of racks as one sort of thing. */

@@ -45,8 +45,25 @@ const FLAGS: Readonly<Record<Kind, string>> = {
   racks: "--racks",
 };
 
+interface Named {
+  readonly kind: Kind;
+  readonly ids: readonly { readonly id: string }[];
+}
+
+/** The same with the ids of switches and power shelves that are called by their names. */
+async function resolved(session: Session, { kind, ids }: Named): Promise<Named> {
+  const words = ids.map(({ id }) => id);
+  const known =
+    kind === "switches"
+      ? await (await import("../switch/names.ts")).resolveSwitches(session, words)
+      : kind === "powerShelves"
+        ? await (await import("../power-shelf/names.ts")).resolveShelves(session, words)
+        : words;
+  return { kind, ids: known.map((id) => ({ id })) };
+}
+
 /** The one kind that was named. */
-function namedOf(options: TargetOptions): { readonly kind: Kind; readonly ids: readonly { readonly id: string }[] } {
+function namedOf(options: TargetOptions): Named {
   const kinds = (Object.keys(FLAGS) as Kind[]).filter((kind) => options[kind] !== undefined);
   const [kind] = kinds;
   if (kind === undefined || kinds.length > 1) throw new UsageError(`give one of ${Object.values(FLAGS).join(", ")}`);
@@ -55,8 +72,8 @@ function namedOf(options: TargetOptions): { readonly kind: Kind; readonly ids: r
   return { kind, ids: ids.map((id) => ({ id })) };
 }
 
-function targetOf(options: TargetOptions) {
-  const { kind, ids } = namedOf(options);
+async function targetOf(session: Session, options: TargetOptions) {
+  const { kind, ids } = await resolved(session, namedOf(options));
   switch (kind) {
     case "computeTrays":
       return { case: "machineIds" as const, value: { machineIds: [...ids] } };
@@ -82,8 +99,8 @@ function numbersOf<E extends number>(
   });
 }
 
-function updateTargetOf(options: UpdateOptions) {
-  const { kind, ids } = namedOf(options);
+async function updateTargetOf(session: Session, options: UpdateOptions) {
+  const { kind, ids } = await resolved(session, namedOf(options));
   const words = listOf(options.components);
   switch (kind) {
     case "computeTrays": {
@@ -125,7 +142,7 @@ async function printResults(session: Session, items: readonly ComponentResult[])
 }
 
 export async function updateFirmware(session: Session, options: UpdateOptions): Promise<number | undefined> {
-  const target = updateTargetOf(options);
+  const target = await updateTargetOf(session, options);
   const forge = await session.client(Forge);
   const request = { target, targetVersion: options.targetVersion ?? "" };
   const { results } = await forge.updateComponentFirmware(request, { signal: session.signal });
@@ -146,7 +163,7 @@ const statusColumns: readonly Column<FirmwareUpdateStatus>[] = [
 export async function showStatus(session: Session, options: TargetOptions): Promise<number | undefined> {
   const forge = await session.client(Forge);
   const { statuses: items } = await forge.getComponentFirmwareStatus(
-    { target: targetOf(options) },
+    { target: await targetOf(session, options) },
     { signal: session.signal },
   );
   await printList(
@@ -166,7 +183,7 @@ const versionColumns: readonly Column<DeviceFirmwareVersions>[] = [
 export async function listVersions(session: Session, options: TargetOptions): Promise<number | undefined> {
   const forge = await session.client(Forge);
   const { devices: items } = await forge.listComponentFirmwareVersions(
-    { target: targetOf(options) },
+    { target: await targetOf(session, options) },
     { signal: session.signal },
   );
   await printList(
@@ -181,7 +198,7 @@ export async function controlPower(
   session: Session,
   { action, yes, ...options }: TargetOptions & ConfirmOptions & { readonly action: string },
 ): Promise<number | undefined> {
-  const target = targetOf(options);
+  const target = await targetOf(session, options);
   if (target.case === "rackIds")
     throw new UsageError("--racks: use rack maintenance start --activities power-sequence");
   const { ids } = namedOf(options);

@@ -28,8 +28,8 @@ export function addRackMaintenanceCommands(rack: Command, run: Run): void {
     )
     .option(FILTER_OPTION, "in place of --rack: all racks that it admits, such as labels.row=7 AND state=ready")
     .option("--machine-ids <id...>", "only these compute trays", listed)
-    .option("--switch-ids <id...>", "only these switches", listed)
-    .option("--power-shelf-ids <id...>", "only these power shelves", listed)
+    .option("--switch-ids <id...>", "only these switches, by id or name", listed)
+    .option("--power-shelf-ids <id...>", "only these power shelves, by id or name", listed)
     .option("--activities <activity...>", `only these: ${ACTIVITIES.join(", ")}; left out: all of them`, listed)
     .option(
       "--firmware-version <id>",

@@ -70,7 +70,8 @@ export async function startMaintenance(session: Session, options: StartManyOptio
 
 async function start(session: Session, options: StartOptions): Promise<Done & { readonly requestId: string }> {
   const client = await session.client(RackService);
-  const { requestId } = await client.startRackMaintenance(requestOf(options), { signal: session.signal });
+  const request = requestOf(await withDeviceIds(session, options));
+  const { requestId } = await client.startRackMaintenance(request, { signal: session.signal });
   const { rack } = options;
   const sentence = `Maintenance of rack ${rack} is requested; \`millwright rack show ${rack} --watch\` follows it.`;
   return { sentence, facts: { rack, request_id: requestId }, requestId };
@@ -88,6 +89,18 @@ export async function racksOf(session: Session, options: StartManyOptions): Prom
     );
   const verb = { ...RACKS, word: "start the maintenance of", list: listIds(session) };
   return chosenIds(session, verb, chosen);
+}
+
+/** The names of switches and power shelves stand for their ids. */
+export async function withDeviceIds(session: Session, options: StartOptions): Promise<StartOptions> {
+  const { switchIds, powerShelfIds } = options;
+  return {
+    ...options,
+    ...(switchIds && { switchIds: await (await import("../switch/names.ts")).resolveSwitches(session, switchIds) }),
+    ...(powerShelfIds && {
+      powerShelfIds: await (await import("../power-shelf/names.ts")).resolveShelves(session, powerShelfIds),
+    }),
+  };
 }
 
 /** What is asked for; a preview is asked for with the same. */

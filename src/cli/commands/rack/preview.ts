@@ -12,7 +12,7 @@ import type { Column, Detail, Section, Style } from "../../terminal/output.ts";
 import { printList, printOne } from "../../terminal/printing.ts";
 import { type Tone, tableOf } from "../../terminal/table.ts";
 import { age, describeDuration, toMilliseconds } from "../../terminal/times.ts";
-import { racksOf, requestOf, type StartManyOptions } from "./maintenance.ts";
+import { racksOf, requestOf, type StartManyOptions, withDeviceIds } from "./maintenance.ts";
 
 type Preview = PreviewRackMaintenanceResponse;
 
@@ -24,7 +24,11 @@ export async function previewMaintenance(session: Session, options: StartManyOpt
   const client = await session.client(RackService);
   const previews: Preview[] = [];
   for (const rack of racks)
-    previews.push(await client.previewRackMaintenance(requestOf({ ...rest, rack }), { signal: session.signal }));
+    previews.push(
+      await client.previewRackMaintenance(requestOf(await withDeviceIds(session, { ...rest, rack })), {
+        signal: session.signal,
+      }),
+    );
   const style = session.style();
   const [only] = previews;
   if (style.format !== "table" && !(only && racks.length === 1))

@@ -216,6 +216,25 @@ test("a maintenance carries scope, activities and their configuration; lists tak
   });
 });
 
+test("switches and power shelves are called by their names, too", async () => {
+  const sent: unknown[] = [];
+  const { code, err } = await runAgainst((router) => {
+    router.service(RackService, {
+      startRackMaintenance: (request) => ({ ...noted(sent, request), requestId: "r1" }),
+    });
+    router.service(Forge, {
+      findSwitchesByIds: ({ switchIds }) => ({
+        switches: switchIds.filter(({ id }) => id === "sw-9").map((id) => ({ id })),
+      }),
+      findSwitches: ({ name }) => ({ switches: name === "rack-1-switch-1" ? [{ id: { id: "sw-1" } }] : [] }),
+      findPowerShelvesByIds: () => ({}),
+      findPowerShelves: ({ name }) => ({ powerShelves: name === "rack-1-shelf-2" ? [{ id: { id: "ps-2" } }] : [] }),
+    });
+  }, "rack maintenance start -r rack-1 --switch-ids rack-1-switch-1,sw-9 --power-shelf-ids rack-1-shelf-2");
+  expect(code, err).toBe(0);
+  expect(sent[0]).toMatchObject({ switchIds: ["sw-1", "sw-9"], powerShelfIds: ["ps-2"] });
+});
+
 test.each([
   ["an unknown activity", "--activities nvos-update", "firmware-upgrade, configure-nmx-cluster, power-sequence"],
   ["a version without its activity", "--activities power-sequence --firmware-version v", "needs firmware-upgrade"],

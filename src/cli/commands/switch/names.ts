@@ -3,7 +3,7 @@ import { Forge } from "../../../../contract/forge/forge_pb.js";
 import { MetadataSchema } from "../../../../contract/forge/shared_pb.js";
 import type { Session } from "../../client/session.ts";
 import type { DescribedKind } from "../device/metadata.ts";
-import { findIdByName, type NamedKind, resolveName } from "../device/names.ts";
+import { findIdByName, type NamedKind, resolveName, resolveNames } from "../device/names.ts";
 
 const idsOf = (switches: readonly { readonly id?: { readonly id: string } | undefined }[]): string[] =>
   switches.flatMap(({ id }) => id?.id ?? []);
@@ -23,6 +23,8 @@ const switches: NamedKind = {
 
 /** The id of the switch that people mean by an id or a name. */
 export const resolveSwitch = (session: Session, word: string): Promise<string> => resolveName(session, switches, word);
+export const resolveSwitches = (session: Session, words: readonly string[]): Promise<string[]> =>
+  resolveNames(session, switches, words);
 export const findSwitchByName = (session: Session, name: string): Promise<string | undefined> =>
   findIdByName(session, switches, name);
 

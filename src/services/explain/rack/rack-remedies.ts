@@ -1,5 +1,6 @@
 import type { Cause } from "../../../kernel/causes.ts";
 import { causeInDetails, parseCause } from "../../../kernel/stored-cause.ts";
+import { countMembers, describeCounts } from "../../../lifecycles/rack/members.ts";
 import type { Activity, EndedRackRequest, MaintenanceScope, RackRequest } from "../../../lifecycles/rack/rack.ts";
 import { suitsHardware } from "../../../lifecycles/rack-firmware/rack-firmware.ts";
 import type { Run } from "../../../runs/model/run.ts";
@@ -59,6 +60,33 @@ export async function rackRemedies(
   if (namedFirmware(request) && failed.map(causeOf).some((each) => each?.facts?.shown === NO_VERSION))
     return [...(await withOtherFirmware(deps, rack, request)), again];
   return [...failed.flatMap(deviceRemedies), ...switchOn(rack, failed), again];
+}
+
+/** What makes devices ready that keep their rack from it; what each of them says itself comes before what is missing. */
+export function unreadyRemedies(rack: RackRecord): NextCommand[] {
+  const failed = rack.trays.filter(({ reprovision }) => reprovision === "failed_firmware_upgrade");
+  const silent = rack.trays.find(({ ready, reprovision }) => !ready && (reprovision ?? "ready") === "ready");
+  const inError = (devices: readonly { readonly id: string; readonly state: string }[]) =>
+    devices.find(({ state }) => state === "error");
+  const [sw, shelf] = [inError(rack.switches), inError(rack.shelves)];
+  const isShort = countMembers(rack).some(({ have, expected }) => have < expected);
+  return [
+    ...(failed.length === 0
+      ? []
+      : [
+          say(
+            `machine reprovision ${failed.map(({ id }) => id).join(" ")}`,
+            "tries the firmware upgrade that failed again at once",
+          ),
+          say(`explain host_reprovision ${failed[0]?.id}`, "says why the upgrade failed"),
+        ]),
+    ...(sw ? [say(`explain switch ${sw.id}`, "says why the switch is in error, and what helps")] : []),
+    ...(shelf ? [say(`explain power_shelf ${shelf.id}`, "says why the power shelf is in error, and what helps")] : []),
+    ...(silent ? [say(`explain machine ${silent.id}`, "says why its BMC has not answered, and what helps")] : []),
+    ...(isShort
+      ? [say("site apply -f site.yaml --dry-run", `shows what the site lacks: ${describeCounts(rack)}`)]
+      : []),
+  ];
 }
 
 /** Devices that were found off when the rack was validated: the same work once more would leave them off. */

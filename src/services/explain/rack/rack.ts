@@ -18,7 +18,7 @@ import {
   say,
 } from "../explanation.ts";
 import { causeOfPass, findNextPass, type NextPass } from "../next-pass.ts";
-import { findRackFailure, type RackFailure, rackRemedies, skippedFirmware } from "./rack-remedies.ts";
+import { findRackFailure, type RackFailure, rackRemedies, skippedFirmware, unreadyRemedies } from "./rack-remedies.ts";
 
 const KIND = rackLifecycle.kind;
 
@@ -139,11 +139,12 @@ async function commandsFor(
         show,
       ];
     case "discovering":
-      return [show];
+      return [...unreadyRemedies(rack), show];
     case "deleting":
       return [say(`rack delete ${id} --detach`, "removes the rack from the devices that still name it"), show];
     case "error": {
-      if (failure === undefined || state.origin === "component" || state.origin === "discovery") return [show];
+      if (failure === undefined || state.origin === "component" || state.origin === "discovery")
+        return [...unreadyRemedies(rack), show];
       const clear = say(`rack clear-error ${id}`, "returns the rack to ready without a retry");
       return [...(await rackRemedies(deps, rack, failure)), clear, show];
     }

@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { aProfile, wholeRack } from "../../../test/support/racks/whole-rack.ts";
+import { describeUnready } from "./members.ts";
+import type { Tray } from "./rack.ts";
+
+test("a rack tells which of its devices are not ready, and how many are not on record", () => {
+  const [tray] = wholeRack("discovering").trays as readonly [Tray];
+  const [good, other] = [
+    { ...tray, id: "m2" },
+    { ...tray, id: "m3" },
+  ];
+  const failed = { ...tray, ready: false, reprovision: "failed_firmware_upgrade" };
+  const profile = { ...aProfile, compute: { ...aProfile.compute, count: 3 } };
+  const unready = (trays: readonly Tray[]) => describeUnready(wholeRack("discovering", { profile, trays }));
+  expect(unready([failed, good, other])).toBe("2 of 3 compute trays are ready: m1 (failed_firmware_upgrade)");
+  expect(unready([failed, good])).toBe("1 of 3 compute trays are ready: m1 (failed_firmware_upgrade); 1 not on record");
+  expect(unready([good])).toBe("1 of 3 compute trays are ready: 2 not on record");
+});

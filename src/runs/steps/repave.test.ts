@@ -213,6 +213,8 @@ describe("an installation", () => {
     test("has it cleared at once where the installer says that it has begun", async () => {
       const said = { installerSeen: installerMark(evidence.token) };
       expect(await probe(nothing, said)).toEqual(["clearBootOverride"]);
+      // Also what is called "once", and was not used up by the boot that the installer is in.
+      expect(await probe(nothing, said, {}, "once")).toEqual(["clearBootOverride"]);
     });
 
     test("writes down that the installer may restart the machine, once that does not lead to the medium again", async () => {

@@ -87,7 +87,7 @@ export const ssh = defineStep({
     if (seen === undefined)
       return {
         state: "unknown",
-        message: `waiting for the machine to answer about ${name}`,
+        message: `waiting for the machine to answer about ${name}${withoutSystem(context)}`,
         cause: silent("ssh"),
       };
     if (seen.is === "absent") return "not_done";
@@ -115,6 +115,12 @@ export const ssh = defineStep({
   insideSystem: true,
   residue: ({ script_ref }) => `script ${script_ref} may have been carried out in part`,
 });
+
+/** A machine that goes out of use may be dead. */
+const withoutSystem = ({ payload, isReplacedNext }: Acting): string =>
+  isReplacedNext && payload.script_ref === "drain_check.sh"
+    ? ": no node of its cluster is this machine; the param force=true leaves out what only its system could answer"
+    : "";
 
 const scriptOf = ({ mark, asRoot }: Evidence) => ({ mark, ...(asRoot && { asRoot }) });
 

@@ -69,10 +69,13 @@ describe("the drain check of a machine whose system is dead", () => {
   });
 
   test("is asked of the machine where it is no node of its cluster, and of nobody with force=true", async () => {
-    const asked = deadMachine({});
+    const asked = deadMachine({}, { isReplacedNext: true });
     const evidence = await asked.before();
     expect(evidence).not.toHaveProperty("drain");
-    expect(await asked.probe(evidence)).toMatchObject({ state: "unknown" });
+    expect(await asked.probe(evidence)).toMatchObject({
+      state: "unknown",
+      message: expect.stringContaining("the param force=true leaves out what only its system could answer"),
+    });
     const forced = deadMachine({}, { params: { force: "true" } });
     const skipped = await forced.before();
     expect(skipped).toMatchObject({ drain: "nobody" });

@@ -1,4 +1,5 @@
 import { type Effect, move } from "../../kernel/effects.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { readResidue, residueFacts } from "../../kernel/residue.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { machineLifecycle, runStartedData } from "../../lifecycles/machine/lifecycle.ts";
@@ -19,6 +20,11 @@ import type { RunEnd, RunOn, StepKinds, TargetKind } from "./target-kind.ts";
  */
 export const machineTarget: TargetKind<Machine> = {
   kind: machineLifecycle.kind,
+  slotOf: ({ id }) => ({ machineId: id }),
+  whyNoRun: ({ id, state }) =>
+    state.name === "RETIRED"
+      ? [new AppError("failed_precondition", `machine ${id} is RETIRED: nothing can be done with it`)]
+      : [],
   whenStarted(run, steps) {
     const { id, jobId, plan, target } = run;
     if (isForAnother(run)) return whenRackFlashes(run);

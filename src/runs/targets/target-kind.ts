@@ -1,5 +1,6 @@
 import type { Cause } from "../../kernel/causes.ts";
 import type { Effect } from "../../kernel/effects.ts";
+import type { AppError } from "../../kernel/errors.ts";
 import type { JsonObject, Thing } from "../../kernel/lifecycle.ts";
 import type { Residue } from "../../kernel/residue.ts";
 import type { RunThing } from "../model/lifecycle.ts";
@@ -39,13 +40,21 @@ export interface RunEnd {
   readonly residue: readonly Residue[];
 }
 
+/** What is asked of a target before a run is on record. */
+export interface TakesRuns<T extends Thing = Thing> {
+  /** Whose run slot a run takes that a caller asks for. Absent: nobody's, and the target itself has one active run. */
+  readonly slotOf?: (target: RunTarget) => { readonly machineId: string };
+  /** Why the target cannot take a run now, whichever else it has. Absent: it always can. */
+  readonly whyNoRun?: (target: T) => readonly AppError[];
+}
+
 /**
  * What runs mean for one kind of target. The executor treats all targets alike; whatever it has to know of one kind is here, in one
  * file a kind (`runs/targets/`).
  *
  * All of it is pure. The effects of start and end commit together with the start and the end of the run.
  */
-export interface TargetKind<T extends Thing = Thing> {
+export interface TargetKind<T extends Thing = Thing> extends TakesRuns<T> {
   readonly kind: string;
   /** What the start of a run does to its target, and to things that belong to it. */
   whenStarted(run: RunOn<T>, steps: StepKinds): readonly Effect[];

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from "node:crypto";
 import { AppError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
-import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import type { ParentStep } from "../../runs/children/child-run.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
 import type { Inheritance } from "../../runs/model/next-attempt.ts";
@@ -85,17 +84,22 @@ export interface AskedRun {
 export async function createRun(tx: Transaction, deps: ServiceDeps, caller: Caller, run: AskedRun): Promise<void> {
   const { next } = run;
   const why = next && { reason: `${next.action} of ${next.of.id}` };
-  await createAll(tx, storeOf(deps.stores, "run"), [askedRun(caller, run)], { ...doneBy(caller), ...why });
+  await createAll(tx, storeOf(deps.stores, "run"), [askedRun(deps, caller, run)], { ...doneBy(caller), ...why });
 }
 
-/** On a machine it takes the machine's run slot. */
-export function askedRun(caller: Caller, { id, target, plan, next, ...run }: AskedRun): NewThing {
+/** It takes the run slot that its target has, such as the machine's. */
+export function askedRun(
+  { stores }: Pick<ServiceDeps, "stores">,
+  caller: Caller,
+  { id, target, plan, next, ...run }: AskedRun,
+): NewThing {
+  const slot = storeOf(stores, target.kind).takesRuns?.slotOf?.(target);
   return {
     id,
     row: {
       target_kind: target.kind,
       target_id: target.id,
-      machine_id: target.kind === machineLifecycle.kind ? target.id : null,
+      machine_id: slot?.machineId ?? null,
       request_id: run.requestId,
       fingerprint: run.fingerprint,
       type: run.type,

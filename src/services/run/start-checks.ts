@@ -18,6 +18,7 @@ import {
   REACHED_AT,
 } from "../../runs/model/targets.ts";
 import { machineTarget } from "../../runs/targets/machine.ts";
+import type { RunTarget } from "../../runs/targets/run-target.ts";
 import { type ImageRow, imageTable } from "../../store/catalog/images.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { RunDeps } from "./deps.ts";
@@ -111,16 +112,19 @@ export async function chooseRun(
 }
 
 /** Why the machine cannot have a run at this moment; what StartRun would answer is the first. */
-export function findMomentConflicts({ id, state, activeRunId }: Machine): AppError[] {
-  const conflicts: AppError[] = [];
-  if (state.name === "RETIRED")
-    conflicts.push(new AppError("failed_precondition", `machine ${id} is RETIRED: nothing can be done with it`));
-  if (activeRunId !== null) {
-    const why = `machine ${id} has an active run, ${activeRunId}: wait for it or cancel it`;
-    conflicts.push(new AppError("failed_precondition", why, { next: `millwright run show ${activeRunId}` }));
-  }
-  return conflicts;
+export function findMomentConflicts(machine: Machine): AppError[] {
+  const { id, activeRunId } = machine;
+  const target = { kind: machineTarget.kind, id };
+  return [
+    ...(machineTarget.whyNoRun?.(machine) ?? []),
+    ...(activeRunId === null ? [] : [hasActiveRun(target, activeRunId)]),
+  ];
 }
+
+export const hasActiveRun = ({ kind, id }: RunTarget, runId: string): AppError =>
+  new AppError("failed_precondition", `${kind} ${id} has an active run, ${runId}: wait for it or cancel it`, {
+    next: `millwright run show ${runId}`,
+  });
 
 export function checkMoment(machine: Machine): void {
   const [conflict] = findMomentConflicts(machine);

@@ -242,7 +242,7 @@ async function createChosen(
     const [{ caller }] = ofCaller as [Start];
     const things = ofCaller.map((start) => {
       const { type, plan } = chosen.get(start) as ChosenRun;
-      return askedRun(caller, {
+      return askedRun(deps, caller, {
         ...start,
         jobId: jobs.get(start) ?? newJobId(),
         target: { kind: "machine", id: start.machineId },

@@ -1,8 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { residueFacts } from "../../kernel/residue.ts";
-import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
-import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { stepJson } from "../../runs/model/lifecycle.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import type { Run } from "../../runs/model/run.ts";
@@ -18,7 +16,7 @@ import type { Caller } from "../call/caller.ts";
 import { checkRunRequestId, createRun, fingerprintOf, newRunId, sameRequest } from "./creation.ts";
 import type { RunDeps } from "./deps.ts";
 import { getRun } from "./read.ts";
-import { checkMoment } from "./start-checks.ts";
+import { hasActiveRun } from "./start-checks.ts";
 
 const KIND = "run";
 
@@ -66,19 +64,14 @@ export async function startWorkflow(deps: RunDeps, caller: Caller, input: StartW
 
 /** The target is there and can take a run now. The database refuses a second active run as well; here the other one has a name. */
 export async function checkTarget(tx: Transaction, deps: RunDeps, target: RunTarget): Promise<void> {
-  const { things } = await storeOf(deps.stores, target.kind).load(tx, [target.id]);
+  const { load, takesRuns } = storeOf(deps.stores, target.kind);
+  const { things } = await load(tx, [target.id]);
   const [thing] = things;
   if (!thing) throw new AppError("not_found", `${target.kind} ${target.id} does not exist`);
-  if (target.kind === machineLifecycle.kind) checkMoment(thing as Machine);
+  const [conflict] = takesRuns?.whyNoRun?.(thing) ?? [];
+  if (conflict) throw conflict;
   const [other] = await listRuns(tx, { target, activeOnly: true, limit: 1 });
-  if (!other) return;
-  throw new AppError(
-    "failed_precondition",
-    `${target.kind} ${target.id} has an active run, ${other.id}: wait for it or cancel it`,
-    {
-      next: `millwright run show ${other.id}`,
-    },
-  );
+  if (other) throw hasActiveRun(target, other.id);
 }
 
 /** What says nothing is not kept. */

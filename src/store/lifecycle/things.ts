@@ -1,6 +1,7 @@
 import type { LogLine } from "../../kernel/effects.ts";
 import type { JsonObject, Lifecycle, Thing } from "../../kernel/lifecycle.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
+import type { TakesRuns } from "../../runs/targets/target-kind.ts";
 import type { DeviceTraits } from "../device/device.ts";
 import type { HealthChangedBy } from "../device/health-changes.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
@@ -120,6 +121,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly inUse?: (db: Queryable, ids: readonly string[]) => Promise<ReadonlyMap<string, readonly MachineInUse[]>>;
   /** Facts whose replacement by another one is an event of its own, and which; their first value is none. */
   readonly replacedFacts?: { readonly [fact: string]: string };
+  /** What is asked of the thing before a run on it is on record. Absent: nothing. */
+  readonly takesRuns?: TakesRuns<T>;
   /** How the thing takes what others order of it; absent: nothing can be ordered. */
   readonly orders?: OrderDesk;
   /** Request fields of the thing: the column with the pending request, and the one with the last that ended. */

@@ -14,6 +14,7 @@ import type {
   MachineFacts,
   MachineSpec,
 } from "../../lifecycles/machine/machine.ts";
+import { machineTarget } from "../../runs/targets/machine.ts";
 import { deviceTraits } from "../device/device.ts";
 import type { Claim } from "../lifecycle/claims/claims.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
@@ -214,6 +215,7 @@ export const machineStore: ThingStore<Machine> = {
   lifecycle: machineLifecycle,
   table: "machines",
   requests: {},
+  takesRuns: machineTarget,
   replacedFacts: { certificateFingerprint: "certificate_replaced" },
   // Runs work on machines; by itself a machine only sees to its node, and to its locator.
   restsIdle: ({ state, facts }) => state.drain !== true && facts.cordoned === null && !facts.locatorLit,

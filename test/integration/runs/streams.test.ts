@@ -1,13 +1,16 @@
 // @module-tag race
 import { expect, test } from "vitest";
-import type { LeaseTimes } from "../../../src/engine/lease/lease.ts";
+import { type LeaseTimes, STOCK_LEASE } from "../../../src/engine/lease/lease.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
 import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
+import { openDatabase } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 import { cancelRigRun } from "../../support/processes/rig-victim.ts";
 import { addRig, createRigTables } from "../../support/rigs/rig.ts";
 import { type RigEngine, rigStores, startRigEngine, startRigRun } from "../../support/rigs/rig-engine.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
+import { openDatabaseGate } from "../../support/uploads/database-gate.ts";
 import { UploadServer } from "../../support/uploads/upload-server.ts";
 
 /** Device calls that are streams, on a real database, to an HTTP server that takes them slowly. Leases are shortened. */
@@ -145,6 +148,33 @@ test("a change of the run by somebody else does not end the upload", async () =>
     expect(server.uploadsOf(id)).toMatchObject([{ end: "whole" }]);
   } finally {
     await replica.stop();
+  }
+});
+
+test("an upload goes on in one piece while the database is away for less than the lease", async () => {
+  const gate = await openDatabaseGate(database);
+  const away = Promise.withResolvers<void>();
+  const debug = (_: object, message: string) => {
+    if (message.includes("the stream goes on")) away.resolve();
+  };
+  const db = openDatabase(gate.config, { log: silentLog, applicationName: "behind-gate" });
+  const log = { ...silentLog, debug };
+  const replica = await startRigEngine(db, { instance: "one", lease: STOCK_LEASE, log });
+  try {
+    const id = await startUpload(40 * MEGABYTE);
+    await untilSent(id, 4 * MEGABYTE);
+    await gate.close();
+    await away.promise;
+    const before = server.uploadsOf(id)[0]?.bytes ?? 0;
+    await untilSent(id, before + MEGABYTE);
+    await gate.open();
+    expect(await ended(id)).toMatchObject({ state: "SUCCEEDED", message: "the image is there" });
+    expect(server.uploadsOf(id)).toMatchObject([{ end: "whole" }]);
+  } finally {
+    await gate.open(); // the replica hands its leases over as it stops
+    await replica.stop();
+    await db.close();
+    await gate.remove();
   }
 });
 

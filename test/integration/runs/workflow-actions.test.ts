@@ -2,11 +2,15 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type Run, Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { AppError } from "../../../src/kernel/errors.ts";
 import type { RunDeps } from "../../../src/services/run/deps.ts";
 import { markRunManual } from "../../../src/services/run/operator-actions.ts";
 import { getRun, type Run as RunRecord } from "../../../src/services/run/read.ts";
 import { startWorkflow } from "../../../src/services/run/workflow-starts.ts";
+import type { ThingStore } from "../../../src/store/lifecycle/things.ts";
 import { eventually } from "../../support/eventually.ts";
+import { addRig, createRigTables, type Rig, rigStore } from "../../support/rigs/rig.ts";
+import { rigStores } from "../../support/rigs/rig-engine.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type AssemblyParams, assemblySteps, assemblyWorkflows } from "../../support/workflows/assembly.ts";
@@ -105,6 +109,31 @@ describe("a job of a workflow", () => {
     });
     await ended(run.id);
   });
+});
+
+test("whether a target takes a run, and whose slot that takes, is for its kind to say", async () => {
+  await createRigTables(surface.db);
+  const id = await surface.addMachine("m-of-rig");
+  const kind = (broken: boolean): ThingStore<Rig> => ({
+    ...rigStore,
+    takesRuns: {
+      slotOf: () => ({ machineId: id }),
+      whyNoRun: (rig) => (broken ? [new AppError("failed_precondition", `rig ${rig.id} is in pieces`)] : []),
+    },
+  });
+  const withRigs = (broken: boolean): RunDeps => ({
+    ...deps,
+    stores: new Map([...deps.stores, ["rig", kind(broken) as unknown as ThingStore]]),
+  });
+  await addRig(surface.db, rigStores, "rig-of-workflow", 1);
+  const target = { kind: "rig", id: "rig-of-workflow" };
+  const asked = { workflow: "assembly", target, requestId: "once", params: { parts: parts.url, job: "of-rig" } };
+  await expect(startWorkflow(withRigs(true), tester, asked)).rejects.toMatchObject({
+    kind: "failed_precondition",
+    message: "rig rig-of-workflow is in pieces",
+  });
+  const run = await startWorkflow(withRigs(false), tester, asked);
+  expect(run).toMatchObject({ target, machineId: id });
 });
 
 test("a workflow is not started on a machine that is RETIRED, nor goes on there", async () => {

@@ -316,6 +316,25 @@ export const SETTINGS = {
   "fleet.allocator.ca_file": optional(kinds.path(), {
     doc: "Authorities (PEM) that vouch for the allocator. Unset: those of the system.",
   }),
+  "fleet.public_url": optional(kinds.baseUrl(), {
+    doc: "Where the agents of fleet nodes reach this server. Unset: `install.public_url`; without both, nodes are given no bootstrap.",
+  }),
+  "fleet.task_lease": setting(kinds.duration("1s", "1d"), {
+    default: "300s",
+    doc: "How long an agent that has taken a task is waited for; it renews as long as it works.",
+  }),
+  "fleet.task_ttl": setting(kinds.duration("1s", "7d"), {
+    default: "900s",
+    doc: "How long a task waits for the agent of its node before it is given up.",
+  }),
+  "fleet.offline_after": setting(kinds.duration("1s", "7d"), {
+    default: "180s",
+    doc: "How long the agent of a node may be silent before the node counts as offline.",
+  }),
+  "fleet.agent_wait": setting(kinds.duration("1s", "60s"), {
+    default: "20s",
+    doc: "The longest that the call of an agent for a task stays open. Each call is a sign of life.",
+  }),
   "watch.most": setting(kinds.integer(1, 1_000_000), {
     default: 10_000,
     doc: "Watchers served at the same time, per replica; more are refused.",

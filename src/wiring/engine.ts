@@ -82,7 +82,11 @@ export interface EngineWiring {
   readonly things: readonly ThingParts[];
 }
 
-const settingsOf = ({ monitor, explorer, install, hostFirmware, rack, rackManager }: Config) => ({
+const settingsOf = ({ monitor, explorer, install, hostFirmware, rack, rackManager, fleet }: Config) => ({
+  fleetAgents: {
+    ...{ taskTtl: fleet.taskTtl, silentAfter: fleet.offlineAfter },
+    server: fleet.publicUrl ?? install.publicUrl,
+  },
   monitorEvery: monitor.interval,
   monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
   exploreEvery: explorer.interval,

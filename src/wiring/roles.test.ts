@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import type { DescService } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -65,8 +66,10 @@ describe("the table of methods and roles", () => {
     for (const field of fields) expect([field, ROLES.filter((role) => may(field, role))]).toEqual([field, ["admin"]]);
   });
 
-  test("lets an administrator call everything", () => {
-    expect(access.methods.filter((method) => !may(method, "admin"))).toEqual([]);
+  test("lets an administrator call everything but what takes the agent of the very node", () => {
+    const others = access.methods.filter((method) => !may(method, "admin"));
+    expect(others.filter((method) => !isDeepStrictEqual(access.allowedFor(method), ["agent"]))).toEqual([]);
+    expect(others.every((method) => method.includes(" /internal/v1/nodes/{id}/"))).toBe(true);
   });
 
   test("gives the principals of forge.Forge what its specification says, and nothing that it does not", () => {

@@ -25,6 +25,7 @@ import { SharedClock } from "../kernel/time/shared-clock.ts";
 import { seedWriter } from "../providers/seeds/seed.ts";
 import { createSeededMedia } from "../providers/seeds/seeded-media.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
+import { openAgentDesk } from "../services/fleet/agent/desk.ts";
 import { findMissingFiles, sweepArtifacts } from "../services/rack-firmware/files.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
 import { verifyToken } from "../services/system/tokens.ts";
@@ -247,7 +248,11 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     log.error({ err, requestId: id }, "request failed unexpectedly");
     return id;
   };
-  const installing = { ...installRouteDeps(deps, config), runs: engine.runs };
+  const agents = openAgentDesk(deps, {
+    rules: { taskLease: config.fleet.taskLease, longestWait: config.fleet.agentWait },
+    ...{ events: engine.events, clock, log },
+  });
+  const installing = { ...installRouteDeps({ ...deps, agents }, config), runs: engine.runs };
   const rest = createRestApi({
     version,
     access,
@@ -301,6 +306,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   stops.add("the listeners", async () => {
     stopping.abort();
     health.set(false);
+    agents.close();
     await Promise.all([api.close(), following]);
   });
   return { httpUrl: api.httpUrl, grpcAddress: api.grpcAddress };

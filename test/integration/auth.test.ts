@@ -39,6 +39,7 @@ describe("the token store", () => {
       name: "pat",
       roles: ["operator"],
       expiresAt: null,
+      boundTo: null,
     });
     const lastDigit = token.endsWith("0") ? "1" : "0";
     const others = [

@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
-import { expandRoles, ROLES, type Role } from "../../services/call/roles.ts";
+import { AGENT_ROLE, expandRoles, ROLES, type Role } from "../../services/call/roles.ts";
 
 /** Roles that may call, or `anyone`: also without credentials. */
 export type Allowed = readonly Role[] | "anyone";
@@ -61,5 +61,6 @@ function authorize(caller: Caller, method: string, allowed: Allowed): void {
 
 /** With those that carry an allowed role: an administrator is told that `admin` will do. */
 function rolesThatMay(allowed: readonly Role[]): Role[] {
-  return ROLES.filter((role) => [...expandRoles([role])].some((carried) => allowed.includes(carried)));
+  const all: readonly Role[] = [...ROLES, AGENT_ROLE];
+  return all.filter((role) => [...expandRoles([role])].some((carried) => allowed.includes(carried)));
 }

@@ -11,6 +11,7 @@ const valid = (expiresAt: Date | null = null): TokenVerdict => ({
   name: "pat",
   roles: ["viewer"],
   expiresAt,
+  boundTo: null,
 });
 
 let millis = 0;

@@ -78,7 +78,11 @@ export function createBearerTokens({ verify, known, cacheFor, clock }: BearerTok
 
       const verdict = await verdictOn(token, hash.toString("hex"));
       if (verdict.status === "valid") {
-        const identity = identityOf(verdict.name, verdict.roles, "the token");
+        const { id: tokenId, boundTo: nodeId } = verdict;
+        const identity = {
+          ...identityOf(verdict.name, verdict.roles, "the token"),
+          ...(nodeId !== null && { agent: { nodeId, tokenId } }),
+        };
         return verdict.expiresAt === null ? identity : { ...identity, validUntil: verdict.expiresAt };
       }
       if (verdict.status === "unknown") throw unauthenticated("the bearer token is not known here");

@@ -5,6 +5,8 @@ import { isPrintable } from "../../kernel/printable.ts";
 export interface Identity {
   readonly name: string;
   readonly roles: readonly string[];
+  /** The fleet node that the credentials speak for, and the token that says so; absent: they are a caller's own. */
+  readonly agent?: { readonly nodeId: string; readonly tokenId: string };
   /** From then on the credentials let nobody in; absent: they do not run out. */
   readonly validUntil?: Date;
 }

@@ -32,6 +32,8 @@ export interface Route<
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /** Of the body, in bytes. Absent: what all routes take. */
+  readonly bodyLimit?: number;
   /** The codes besides 401, 403 and 422 that it may answer with, and what they mean. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly status?: number;
@@ -69,6 +71,7 @@ export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[]
     app.route({
       method: route.method,
       url: route.path.replace(/\{([^}]+)\}/g, ":$1"),
+      ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
       // Before the body is read: of who may not call, nothing is parsed.
       onRequest: async (request) => {
         callers.set(request, await deps.authenticate(request, nameOfRoute(route)));

@@ -83,6 +83,11 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--fleet-allocator-url","takes":"value","words":[],"default":"","dev":"","doc":"A service that prepares fleet nodes for those who use them, and cleans up behind them: it is sent `PUT {url}/allocations/{id}`. It must be in `bmc.allowed_networks`. Unset: an active node is ready for use, and nothing is cleaned up when its use ends. `http` is for a service on this host alone."},
     {"flag":"--fleet-allocator-token-file","takes":"file","words":[],"default":"","dev":"","doc":"A file with the bearer token that the allocator is sent. Required with `fleet.allocator.url`."},
     {"flag":"--fleet-allocator-ca-file","takes":"file","words":[],"default":"","dev":"","doc":"Authorities (PEM) that vouch for the allocator. Unset: those of the system."},
+    {"flag":"--fleet-public-url","takes":"value","words":[],"default":"","dev":"","doc":"Where the agents of fleet nodes reach this server. Unset: `install.public_url`; without both, nodes are given no bootstrap."},
+    {"flag":"--fleet-task-lease","takes":"value","words":[],"default":"300s","dev":"","doc":"How long an agent that has taken a task is waited for; it renews as long as it works."},
+    {"flag":"--fleet-task-ttl","takes":"value","words":[],"default":"900s","dev":"","doc":"How long a task waits for the agent of its node before it is given up."},
+    {"flag":"--fleet-offline-after","takes":"value","words":[],"default":"180s","dev":"","doc":"How long the agent of a node may be silent before the node counts as offline."},
+    {"flag":"--fleet-agent-wait","takes":"value","words":[],"default":"20s","dev":"","doc":"The longest that the call of an agent for a task stays open. Each call is a sign of life."},
     {"flag":"--watch-most","takes":"value","words":[],"default":"10000","dev":"","doc":"Watchers served at the same time, per replica; more are refused."},
     {"flag":"--otel-accept-traceparent","takes":"switch","words":[],"default":"true","dev":"","doc":"Whether callers' W3C `traceparent` headers are continued. Spans are recorded once an OpenTelemetry SDK is loaded (`node --import`)."},
     {"flag":"--sim-speed","takes":"value","words":[],"default":"1","dev":"20","doc":"How much faster than life simulated hardware is."},
@@ -105,5 +110,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"expected_rack","short":"er","idLength":0},
     {"kind":"fleet_node","short":"","idLength":0},
     {"kind":"fleet_allocation","short":"","idLength":0},
+    {"kind":"fleet_task","short":"","idLength":0},
   ],
 };

@@ -1,6 +1,7 @@
 import { collectSteps } from "../model/step.ts";
 import { batchRuns } from "./batch-runs.ts";
 import { bootDevice } from "./boot-device.ts";
+import { cleanupStorage, drainNode, scrubGpu, validateCleanNode } from "./fleet/node-tasks.ts";
 import { join } from "./join.ts";
 import { net } from "./net.ts";
 import { netboot } from "./netboot.ts";
@@ -31,5 +32,6 @@ export const serverSteps = collectSteps([
   batchRuns,
   ...[updateFirmware, activateFirmware, setDevicePower, validateDevice],
   ...[configureFabric, validateFabric, rackFirmware, rackPower, validateDevices],
+  ...[drainNode, cleanupStorage, scrubGpu, validateCleanNode],
   ...[submitFirmware, followFirmwareJob, configureManagedFabric, validateManagedFabric],
 ]);

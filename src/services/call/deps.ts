@@ -7,6 +7,7 @@ import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
 import type { Database, Queryable } from "../../store/postgres/database.ts";
 import type { ClusterGate } from "../catalog/cluster-gate.ts";
+import type { AgentDesk } from "../fleet/agent/desk.ts";
 import type { MaasGate } from "../fleet/site-target.ts";
 import type { MissingFiles } from "../rack-firmware/missing-files.ts";
 
@@ -30,6 +31,8 @@ export interface ServiceDeps {
   readonly clusterGate?: ClusterGate;
   /** Absent: this server calls no MAAS. */
   readonly maas?: MaasGate;
+  /** Where the agents of fleet nodes call. Absent: this server has none. */
+  readonly agents?: AgentDesk;
   /** Writes what installers read. Absent: nothing is installed with a seed here. */
   readonly seedWriter?: SeedWriter;
   /** Serves images with a seed in them. Absent: none are. */

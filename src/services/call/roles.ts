@@ -15,9 +15,12 @@ export const ROLES = [
   "Flow",
   "DsxExchangeConsumer",
 ] as const;
-export type Role = (typeof ROLES)[number];
+/** That of the agent of one fleet node. Nobody is given it but by the enrolment of the node. */
+export const AGENT_ROLE = "agent";
+export type Role = (typeof ROLES)[number] | typeof AGENT_ROLE;
 
-export const isRole = (word: string): word is Role => ROLES.some((role) => role === word);
+/** Whether callers can be given it. */
+export const isRole = (word: string): word is (typeof ROLES)[number] => ROLES.some((role) => role === word);
 
 /** What a role brings along. */
 const CARRIES: Readonly<Record<Role, readonly Role[]>> = {
@@ -30,12 +33,13 @@ const CARRIES: Readonly<Record<Role, readonly Role[]>> = {
   Health: [],
   Flow: [],
   DsxExchangeConsumer: [],
+  agent: [],
 };
 
 /** The roles and all they carry, each once. Words that are no roles are dropped: they allow nothing. */
 export function expandRoles(roles: readonly string[]): ReadonlySet<Role> {
   const all = new Set<Role>();
-  const pending = roles.filter(isRole);
+  const pending: Role[] = roles.filter((word) => word === AGENT_ROLE || isRole(word)) as Role[];
   for (let role = pending.pop(); role !== undefined; role = pending.pop()) {
     if (all.has(role)) continue;
     all.add(role);

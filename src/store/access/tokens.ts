@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Queryable } from "../postgres/database.ts";
+import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 
 export interface TokenRow {
@@ -28,13 +28,31 @@ export interface NewToken {
   readonly expiresAt?: Date | null;
 }
 
+/** A token of the form that all have, from 40 random bytes, or from bytes that follow from something. */
+export function tokenFrom(bytes: Buffer): { readonly id: string; readonly token: string } {
+  const id = bytes.subarray(0, 8).toString("hex");
+  return { id, token: `mw_${id}_${bytes.subarray(8, 40).toString("hex")}` };
+}
+
+/** One that speaks for a single thing. Whoever makes it again with the same bytes has the same token. */
+export async function createBoundToken(
+  tx: Transaction,
+  { id, token }: { readonly id: string; readonly token: string },
+  { name, roles, createdBy, boundTo }: NewToken & { readonly boundTo: string },
+): Promise<void> {
+  await tx.execute(
+    `insert into tokens (id, name, roles, hash, created_by, bound_to) values ($1, $2, $3::text[], $4, $5, $6)`,
+    [id, name, roles, hashOf(token), createdBy, boundTo],
+  );
+  failPoint("tokens:bound");
+}
+
 /** The token itself is in the answer alone; the database keeps its hash. */
 export async function createToken(
   db: Queryable,
   { name, roles, createdBy, expiresAt = null }: NewToken,
 ): Promise<{ id: string; token: string }> {
-  const id = randomBytes(8).toString("hex");
-  const token = `mw_${id}_${randomBytes(32).toString("hex")}`;
+  const { id, token } = tokenFrom(randomBytes(40));
   await db.execute(
     `insert into tokens (id, name, roles, hash, created_by, expires_at) values ($1, $2, $3::text[], $4, $5, $6)`,
     [id, name, roles, hashOf(token), createdBy, expiresAt],
@@ -51,6 +69,8 @@ export type TokenVerdict =
       readonly name: string;
       readonly roles: readonly string[];
       readonly expiresAt: Date | null;
+      /** The one thing that the bearer speaks for; null: for itself. */
+      readonly boundTo: string | null;
     }
   | { readonly status: "expired"; readonly at: Date }
   | { readonly status: "revoked"; readonly at: Date }
@@ -60,13 +80,18 @@ export type TokenVerdict =
 export async function verifyToken(db: Queryable, token: string, now: Date): Promise<TokenVerdict> {
   const id = TOKEN.exec(token)?.[1];
   if (id === undefined) return { status: "unknown" };
-  const rows = await db.query<TokenRow & { hash: Buffer }>(`select ${COLUMNS}, hash from tokens where id = $1`, [id]);
+  const rows = await db.query<TokenRow & { hash: Buffer; boundTo: string | null }>(
+    `select ${COLUMNS}, hash, bound_to as "boundTo" from tokens where id = $1`,
+    [id],
+  );
   const [row] = rows;
   if (row === undefined || !timingSafeEqual(row.hash, hashOf(token))) return { status: "unknown" };
   if (row.revokedAt !== null) return { status: "revoked", at: row.revokedAt };
   if (row.expiresAt !== null && row.expiresAt <= now) return { status: "expired", at: row.expiresAt };
-  await noteUse(db, row, now);
-  return { status: "valid", id, name: row.name, roles: row.roles, expiresAt: row.expiresAt };
+  const { name, roles, expiresAt, boundTo } = row;
+  // Of agents, who call all the time, it is written elsewhere when they were heard last.
+  if (boundTo === null) await noteUse(db, row, now);
+  return { status: "valid", id, name, roles, expiresAt, boundTo };
 }
 
 /** At most once a minute: a busy token must not turn reads into writes. */
@@ -75,13 +100,14 @@ async function noteUse(db: Queryable, { id, lastUsedAt }: TokenRow, now: Date): 
   await db.execute(`update tokens set last_used_at = $2 where id = $1`, [id, now]);
 }
 
-/** By name, then id; `after` is the last row of the page before. */
+/** Those that people made: by name, then id; `after` is the last row of the page before. */
 export async function listTokens(
   db: Queryable,
   page: { limit: number; after?: { name: string; id: string } | undefined },
 ): Promise<TokenRow[]> {
   const rows = await db.query<TokenRow>(
-    `select ${COLUMNS} from tokens where $1::text is null or (name, id) > ($1, $2::text) order by name, id limit $3`,
+    `select ${COLUMNS} from tokens
+      where bound_to is null and ($1::text is null or (name, id) > ($1, $2::text)) order by name, id limit $3`,
     [page.after?.name ?? null, page.after?.id ?? null, page.limit],
   );
   return rows;

@@ -3,6 +3,7 @@ import type { MaasOfSite, OnFleetNode } from "../../runs/steps/fleet/on-fleet-no
 import { placeOfUrl } from "../../services/fleet/site-target.ts";
 import { fleetSites, getApiKey } from "../../store/fleet/sites.ts";
 import type { TargetTools } from "../things/thing.ts";
+import { agentOfNode, enrolmentOfNode } from "./agent-parts.ts";
 
 /** What a step on a fleet node is given. */
 export const fleetPartsOf =
@@ -10,6 +11,8 @@ export const fleetPartsOf =
   (target: OnFleetNode["target"]): OnFleetNode => ({
     target,
     maas: () => maasOfSite(tools, target.site),
+    agent: agentOfNode(tools, target.id),
+    enrolment: enrolmentOfNode(tools, target),
   });
 
 /** As it is on record now: a site may be disabled, or get another key, while jobs run. */

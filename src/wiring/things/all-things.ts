@@ -8,6 +8,7 @@ import { expectedRack } from "./expected-rack.ts";
 import { expectedSwitch } from "./expected-switch.ts";
 import { fleetAllocation } from "./fleet-allocation.ts";
 import { fleetNode } from "./fleet-node.ts";
+import { fleetTask } from "./fleet-task.ts";
 import { hostReprovision } from "./host-reprovision.ts";
 import { install } from "./install.ts";
 import { machine } from "./machine.ts";
@@ -34,6 +35,7 @@ export const allThings: readonly ThingParts[] = [
   expectedRack,
   fleetNode,
   fleetAllocation,
+  fleetTask,
 ];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {

@@ -64,12 +64,22 @@ export interface HandlerTools extends DeviceTools {
     readonly maxRetries: number;
     readonly flashDeadline: Duration;
   };
+  /** How the agents of fleet nodes are dealt with. Absent: as the defaults of the settings say. */
+  readonly fleetAgents?: FleetAgentLimits;
   /** Absent where no machines are worked on. */
   readonly runs?: RunTools;
   /** What runs work on. Empty where no machines are worked on. */
   readonly runTargets: readonly WiredTarget[];
   /** Adds the credentials on record for a BMC. */
   signIn(bmc: Omit<BmcTarget, "username" | "password">, mac: string): Promise<BmcTarget>;
+}
+
+export interface FleetAgentLimits {
+  readonly taskTtl: Duration;
+  /** An agent that was not heard for so long does not call any more. */
+  readonly silentAfter: Duration;
+  /** Where nodes reach this server; null: nobody has said. */
+  readonly server: string | null;
 }
 
 export interface RunTools {

@@ -4,6 +4,7 @@ import { expectedRackStore } from "../../../src/store/expected-rack/expected-rac
 import { expectedSwitchStore } from "../../../src/store/expected-switch/expected-switches.ts";
 import { fleetAllocationStore } from "../../../src/store/fleet/allocations.ts";
 import { fleetNodeStore } from "../../../src/store/fleet/nodes.ts";
+import { fleetTaskStore } from "../../../src/store/fleet/tasks.ts";
 import { hostReprovisionStore } from "../../../src/store/host-reprovision/host-reprovisions.ts";
 import { installStore } from "../../../src/store/install/installs.ts";
 import { machineStore } from "../../../src/store/machine/machines.ts";
@@ -29,6 +30,7 @@ export const bareStores = [
   switchStore,
   expectedSwitchStore,
   expectedRackStore,
+  fleetTaskStore,
   hostReprovisionStore,
   fleetNodeStore,
   fleetAllocationStore,

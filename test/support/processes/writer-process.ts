@@ -10,6 +10,7 @@ import { createCluster, updateCluster } from "../../../src/services/catalog/clus
 import { createImage } from "../../../src/services/catalog/images.ts";
 import { deleteProfile, putProfile } from "../../../src/services/catalog/rack-profiles.ts";
 import { insertHealthReport, removeHealthReport } from "../../../src/services/device/health-reports.ts";
+import { enrolAgent } from "../../../src/services/fleet/agent/enrol.ts";
 import { deleteProfile as removeFleetProfile, setProfile } from "../../../src/services/fleet/profiles.ts";
 import { deleteRoceAssignment, setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import type { MaasGate } from "../../../src/services/fleet/site-target.ts";
@@ -32,14 +33,17 @@ import { startNextAttempt } from "../../../src/services/run/operator-actions.ts"
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { startRun } from "../../../src/services/run/starts.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
-import { openSecretStore } from "../../../src/store/access/secrets.ts";
+import { openSecretStore, type SecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
 import { endExpiredReports } from "../../../src/store/device/health-changes.ts";
+import { dismissAgent } from "../../../src/store/fleet/agents.ts";
+import { currentEnrolment } from "../../../src/store/fleet/enrolment.ts";
 import { installOrders } from "../../../src/store/install/orders.ts";
 import { acquire, releaseAll } from "../../../src/store/lifecycle/claims/claims.ts";
 import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
+import { create } from "../../../src/store/lifecycle/create.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
-import { collectThingStores, type ThingKey } from "../../../src/store/lifecycle/things.ts";
+import { collectThingStores, storeOf, type ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { wake } from "../../../src/store/lifecycle/work.ts";
 import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
 import { keepDocuments } from "../../../src/store/run/run-documents.ts";
@@ -119,6 +123,9 @@ const fleetSite = {
   allowHttp: false,
   skipProbe: true,
 };
+const fleetNode = { kind: "fleet_node", id: "fn-1" };
+const enrolmentOf = (secrets: SecretStore) =>
+  currentEnrolment(secrets, { nodeId: fleetNode.id, enrollment: null, ttl: hours(1), now: new Date() });
 const rackProfile = {
   name: "small",
   hardwareType: null,
@@ -252,6 +259,22 @@ export const WRITES = {
     }),
   "remove the RoCE assignment": (deps) =>
     deleteRoceAssignment(deps, caller, { site: fleetSite.name, hostname: "gpu-1" }),
+  "put a fleet node on record": ({ db, secrets, stores }) =>
+    db.transaction(async (tx) => {
+      await lockThings(tx, [fleetNode]);
+      const row = { site: fleetSite.name, profile: "h100", sku: "gpu8", hostname: "gpu-1", mode: "maas" };
+      const more = { machine_id: "m-1", request_id: "one", fingerprint: "", created_by: "test" };
+      const { enrollment } = enrolmentOf(secrets);
+      await create(tx, storeOf(stores, fleetNode.kind), {
+        ...{ id: fleetNode.id, actor: "test" },
+        row: { ...row, ...more, facts: { enrollment } },
+      });
+    }),
+  "enrol its agent": async (deps) => {
+    const { token } = enrolmentOf(deps.secrets);
+    await enrolAgent(deps, { nodeId: fleetNode.id, token, nonce: "0123456789abcdef", address: null });
+  },
+  "dismiss its agent": ({ db }) => dismissAgent(db, fleetNode.id),
   "remove the fleet profile": (deps) => removeFleetProfile(deps, caller, fleetSite.name, "h100"),
   "create a group": (deps) => createGroup(deps, caller, group),
   "delete the group": async (deps) => {

@@ -1,6 +1,8 @@
 import type { Maas, MaasTarget } from "../../../capabilities/fleet/maas.ts";
 import type { FleetNode } from "../../../lifecycles/fleet-node/fleet-node.ts";
 import type { On } from "../../model/step.ts";
+import type { WithAgent } from "./agent-of-node.ts";
+import type { EnrolmentOfNode } from "./enrolment-of-node.ts";
 
 /** The region of a node's site, with what the site says of it. */
 export interface MaasOfSite {
@@ -11,7 +13,8 @@ export interface MaasOfSite {
 }
 
 /** What steps on fleet nodes work with, beside what all steps do. They only read by it: what they change, they return as effects. */
-export interface OnFleetNode extends On<FleetNode> {
+export interface OnFleetNode extends On<FleetNode>, WithAgent {
+  readonly enrolment: EnrolmentOfNode;
   /** @throws StepFailure "not_on_this_server" where the site is gone, disabled or has no key */
   maas(): Promise<MaasOfSite>;
 }

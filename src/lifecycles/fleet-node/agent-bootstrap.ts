@@ -1,0 +1,65 @@
+/** What a node is told so that its agent can enrol. */
+export interface AgentBootstrap {
+  /** Where the agent reaches the server. */
+  readonly server: string;
+  readonly nodeId: string;
+  /** The single-use token. */
+  readonly token: string;
+}
+
+/** Where the agent finds what it was told, and, in a file of its own, what the owner of the host lets it do. */
+const AGENT_DIRECTORY = "/etc/millwright-agent";
+const SERVICE = "millwright-agent.service";
+
+/** The image or the site's bundle brings the `millwright` command, and `agent.json` with what the agent may do. */
+const UNIT = `[Unit]
+Description=Millwright agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=/usr/bin/env millwright agent run --directory ${AGENT_DIRECTORY}
+StateDirectory=millwright-agent
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+interface BootstrapFile {
+  readonly path: string;
+  readonly permissions: string;
+  readonly contentOf: (bootstrap: AgentBootstrap) => string;
+}
+
+const FILES: readonly BootstrapFile[] = [
+  {
+    path: `${AGENT_DIRECTORY}/node.json`,
+    permissions: "0644",
+    contentOf: ({ server, nodeId }) => `${JSON.stringify({ server, node: nodeId })}\n`,
+  },
+  {
+    path: `${AGENT_DIRECTORY}/enrolment-token`,
+    permissions: "0600",
+    contentOf: ({ token }) => `${token}\n`,
+  },
+  {
+    path: `/etc/systemd/system/${SERVICE}`,
+    permissions: "0644",
+    contentOf: () => UNIT,
+  },
+];
+
+const COMMANDS = [
+  ["systemctl", "daemon-reload"],
+  ["systemctl", "enable", SERVICE],
+  ["systemctl", "restart", SERVICE],
+] as const;
+
+const written = (bootstrap: AgentBootstrap) =>
+  FILES.map(({ path, permissions, contentOf }) => ({ path, permissions, content: contentOf(bootstrap) }));
+
+/** As user data of cloud-init. JSON is YAML as well, and quotes whatever a value may hold. */
+export const cloudConfigOf = (bootstrap: AgentBootstrap): string =>
+  `#cloud-config\n${JSON.stringify({ write_files: written(bootstrap), runcmd: COMMANDS }, null, 2)}\n`;

@@ -12,6 +12,7 @@ import { accessTo } from "./kubernetes/cluster-access.ts";
 import { adminKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { createKubernetesApi } from "./kubernetes/kubernetes-api.ts";
 import { listen } from "./listening.ts";
+import { HostAgents } from "./maas/host-agents.ts";
 import { createMaasApi } from "./maas/maas-api.ts";
 import { type ApiKey, SignIn, textOf } from "./maas/sign-in.ts";
 import { InstallerCalls } from "./netboot/installer-calls.ts";
@@ -174,6 +175,11 @@ async function openPorts(parts: {
       "maas",
       LOOPBACK,
     )}/MAAS`;
+
+  if (world.maas) {
+    const agents = new HostAgents({ region: world.maas, journal, clock, log });
+    parts.cleanUp.defer(() => agents.close());
+  }
 
   const boots = new NetworkBoots({
     ...world,

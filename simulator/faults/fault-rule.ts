@@ -58,6 +58,12 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("deploy_datasource_fails") }),
   z.strictObject({ type: z.literal("erase_fails") }),
   z.strictObject({ type: z.literal("hardware_sync_silent") }),
+  z.strictObject({ type: z.literal("agent_never_enrols") }),
+  z.strictObject({ type: z.literal("agent_silent") }),
+  z.strictObject({ type: z.literal("agent_unhealthy") }),
+  z.strictObject({ type: z.literal("agent_fails_task") }),
+  z.strictObject({ type: z.literal("agent_dies_in_task") }),
+  z.strictObject({ type: z.literal("agent_answers_twice") }),
 ]);
 
 /** Where × what × how often. All times in a rule are real time, whatever the speed of the simulation. */

@@ -307,15 +307,15 @@ const isStuck = (override: BootOverride | undefined): boolean =>
   override?.source === "cd" && override.lasts === "always";
 
 /**
- * Empty once no further boot goes to the medium; undefined where the BMC does not answer. Firmware has read its boot source by then: what
- * is still set would be read again, also where the BMC calls it "once".
+ * Empty once no further boot goes to the medium; undefined where the BMC does not answer. A boot source that is called "once" is left: a
+ * report may come from somebody else who knows the way, before the firmware has read it.
  */
 async function endSeenOverride(context: Acting): Promise<string | undefined> {
   const { can, targets, call } = context;
   if (can.boot === undefined) return "";
   const override = await whileUp(async () => can.boot?.readBootOverride(await targets.bmc(), call));
   if (override === undefined) return undefined;
-  return override.source === "cd" ? endOverride(context) : "";
+  return isStuck(override) ? endOverride(context) : "";
 }
 
 const freedFor = (mark: string, { receipt }: Acting): ProbeAnswer => ({
@@ -329,7 +329,7 @@ async function endOverride({ can, targets, call, log }: Acting): Promise<string>
   const kept = await failureOf(async () => can.boot?.clearBootOverride(await targets.bmc(), call));
   if (kept !== undefined)
     return `the BMC keeps the medium as boot source, and the machine installs again at each boot until it is ejected: ${kept.message}`;
-  log("[repave] the medium was still set as boot source: it was cleared, so that not every boot installs\n");
+  log("[repave] the BMC keeps the boot source for every boot: it was cleared, so that not every boot installs\n");
   return "";
 }
 

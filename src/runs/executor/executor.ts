@@ -3,7 +3,7 @@ import { type Handlers, happened, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { HeardScript } from "../model/heard-script.ts";
-import type { RunThing, runLifecycle } from "../model/lifecycle.ts";
+import { endsUnbegun, type RunThing, type runLifecycle } from "../model/lifecycle.ts";
 import { type NextStep, nextInPlan } from "../model/next-step.ts";
 import type { Step } from "../model/plan/plan.ts";
 import type { ManualMark, StepStatus } from "../model/run.ts";
@@ -16,7 +16,7 @@ import { cleanUpBefore } from "./clean-up-before.ts";
 import { endRun } from "./end.ts";
 import { endWithoutSuccess } from "./end-without-success.ts";
 import { type Proven, startOf, withProof, writtenWith } from "./progress.ts";
-import { effectsOfStart, type RunContext } from "./run-context.ts";
+import { effectsOfEnd, effectsOfStart, type RunContext, residueOnTarget } from "./run-context.ts";
 import { createRunLog, type RunLog } from "./run-log.ts";
 import { workOn } from "./step/advance.ts";
 import { endStream } from "./step/stream.ts";
@@ -37,8 +37,17 @@ const LONG_LOOK: Duration = seconds(1);
  */
 export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = {
   async PENDING(run, context) {
+    const now = context.clock.now();
+    if (endsUnbegun(run)) {
+      const end = { phase: "CANCELED", message: "canceled before it began", at: now, residue: [] } as const;
+      return happened("canceled", {
+        message: end.message,
+        facts: { finishedAt: now.toISOString() },
+        effects: effectsOfEnd(run, { ...end, residue: residueOnTarget(run, context) }, context),
+      });
+    }
     return happened("started", {
-      facts: { startedAt: context.clock.now().toISOString() },
+      facts: { startedAt: now.toISOString() },
       effects: effectsOfStart(run, context),
     });
   },

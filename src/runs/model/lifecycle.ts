@@ -10,6 +10,7 @@ import {
 } from "../../kernel/lifecycle.ts";
 import type { ResidueFacts } from "../../kernel/residue.ts";
 import { hours, minutes } from "../../kernel/time/duration.ts";
+import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import type { ChildRun, ParentStep } from "../children/child-run.ts";
 import type { LoadedTarget, RunTarget } from "../targets/run-target.ts";
 import type { Heard } from "./heard-script.ts";
@@ -70,6 +71,8 @@ export interface RunThing extends Thing {
 
 /** The thing that started it, such as a rack, waits for its end: only the executor ends it together with what that means there. */
 const isAwaited = ({ parent, holder }: RunThing) => parent === null && holder.kind !== "run";
+/** Its target follows how it ends, also where it never began. */
+const isFollowed = ({ target }: RunThing) => target.kind === fleetNodeLifecycle.kind;
 
 /** A run that undoes an earlier attempt is begun for nothing else. So is one that is canceled before it began, where its job has done something. */
 const isThereToUndo = ({ action, plan, facts }: RunThing) =>
@@ -79,7 +82,10 @@ const isThereToUndo = ({ action, plan, facts }: RunThing) =>
       facts.doneBefore.length > 0 ||
       facts.compensateFirst !== null ||
       facts.takeBackFirst !== null));
-const cancelRequested = (run: RunThing) => run.cancelRequestedAt !== null && !isThereToUndo(run) && !isAwaited(run);
+const isCanceledUnbegun = (run: RunThing) => run.cancelRequestedAt !== null && !isThereToUndo(run) && !isAwaited(run);
+const cancelRequested = (run: RunThing) => isCanceledUnbegun(run) && !isFollowed(run);
+/** Only the executor ends it, with what that means for its target, and without the claims that it never got. */
+export const endsUnbegun = (run: RunThing): boolean => isCanceledUnbegun(run) && isFollowed(run);
 const takenOver = (run: RunThing) => run.manual !== null;
 const takenOverFirst = ({ manual }: RunThing): JsonObject => ({
   error: {
@@ -127,6 +133,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
     ["PENDING", when(cancelRequested),    "CANCELED"],
     ["PENDING", when(takenOver),          "FAILED", { sets: takenOverFirst }],
     ["PENDING", when(cameIntoUse),        "FAILED", { sets: disturbs }],
+    ["PENDING", on("canceled"),           "CANCELED"],
     ["PENDING", on("started"),            "RUNNING"],
     ["RUNNING", on("acting"),             STAY], // a row of its own, so that who announced an action goes on with it
     ["RUNNING", on("finished"),           "SUCCEEDED"],

@@ -20,6 +20,7 @@ describe("a run", () => {
       ["PENDING", "CANCELED"],
       ["PENDING", "FAILED"], // people took over a workflow that had not begun
       ["PENDING", "FAILED"], // somebody began to use what it would disturb
+      ["PENDING", "CANCELED"], // a target follows how it ends
       ["PENDING", "RUNNING"],
       ["RUNNING", "SUCCEEDED"],
       ["RUNNING", "CANCELED"],

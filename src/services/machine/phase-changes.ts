@@ -5,6 +5,7 @@ import { isPrintable } from "../../kernel/printable.ts";
 import { residueFacts } from "../../kernel/residue.ts";
 import { holds } from "../../lifecycles/machine/conditions.ts";
 import { type DrainFacts, drainScopeOf, ownClusterOf } from "../../lifecycles/machine/machine.ts";
+import { findLiveNodes } from "../../store/fleet/nodes.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
 import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
@@ -122,6 +123,7 @@ export const retireMachine = (deps: ServiceDeps, caller: Caller, input: MachineV
       );
     }
     await refuseUnlessInstallRetired(tx, id);
+    await refuseFleetNode(tx, id);
     await refuseHeld(tx, deps, [machineKey(id)], { action: "retired", field: "machine_id" });
     await replaceIdentities(tx, id, []);
     await removeMachineCredentials(tx, deps.secrets, id);
@@ -137,6 +139,17 @@ async function refuseUnlessInstallRetired(tx: Transaction, id: MachineId): Promi
     "failed_precondition",
     `machine ${id} has an install in state ${install.state.name}; retire the node first`,
     { next: `millwright node retire ${id}` },
+  );
+}
+
+/** The node would be left without the machine that it is. */
+async function refuseFleetNode(tx: Transaction, id: MachineId): Promise<void> {
+  const node = (await findLiveNodes(tx, [id])).get(id);
+  if (!node) return;
+  throw new AppError(
+    "failed_precondition",
+    `machine ${id} is fleet node ${node.hostname} (${node.state}); remove the node first`,
+    { next: `millwright fleet decommission ${node.id} --mode full_decommission` },
   );
 }
 

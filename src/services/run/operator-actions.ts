@@ -5,6 +5,7 @@ import { jobStateOf } from "../../runs/model/job-state.ts";
 import { ACTION_RULES, inheritFrom, mayFollowPhase, type NextAttempt } from "../../runs/model/next-attempt.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import { isActive, type Run } from "../../runs/model/run.ts";
+import { findLiveNodes } from "../../store/fleet/nodes.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { announce } from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
@@ -26,7 +27,7 @@ import type { RunDeps } from "./deps.ts";
 import { checkLatest, loadRun } from "./latest-attempt.ts";
 import { getRun } from "./read.ts";
 import { checkReferences, documentsOf, holdReferences, type KnownReferences } from "./references.ts";
-import { checkMeans, checkMoment, checkRunId, heldImagesIn } from "./start-checks.ts";
+import { checkFleetNode, checkMeans, checkMoment, checkRunId, heldImagesIn } from "./start-checks.ts";
 import { actOnWorkflow, checkActions } from "./workflow-actions.ts";
 import { workflowOf } from "./workflow-starts.ts";
 
@@ -68,6 +69,8 @@ export async function startNextAttempt(
     checkPhase(previous, action);
     const machine = await loadMachine(tx, machineId);
     checkMoment(machine);
+    const findFleetNode = async (id: string) => (await findLiveNodes(tx, [id])).get(id);
+    await checkFleetNode({ steps: deps.steps, findFleetNode }, { machineId, plan: previous.plan });
     const inherited = inheritFrom(previous, action);
     const carried = new Set(inherited.steps.filter(({ carriedOver }) => carriedOver).map(({ name }) => name));
     const remaining = { ...previous.plan, steps: previous.plan.steps.filter(({ name }) => !carried.has(name)) };

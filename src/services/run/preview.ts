@@ -3,6 +3,7 @@ import type { Machine, MachinePhase } from "../../lifecycles/machine/machine.ts"
 import type { NewChild } from "../../runs/children/child-run.ts";
 import type { Step } from "../../runs/model/plan/plan.ts";
 import { phaseOnSuccess } from "../../runs/targets/machine-after-run.ts";
+import { findLiveNodes } from "../../store/fleet/nodes.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
@@ -71,6 +72,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
       steps: deps.steps,
       findPlan: (id) => findPlan(db, id),
       findMachine: async (id) => (await machineStore.load(db, [id])).things[0],
+      findFleetNode: async (id) => (await findLiveNodes(db, [id])).get(id),
     },
   );
   const { machine, plan } = chosen;

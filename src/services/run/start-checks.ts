@@ -20,6 +20,7 @@ import {
 import { machineTarget } from "../../runs/targets/machine.ts";
 import type { RunTarget } from "../../runs/targets/run-target.ts";
 import { type ImageRow, imageTable } from "../../store/catalog/images.ts";
+import type { LiveNode } from "../../store/fleet/nodes.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { RunDeps } from "./deps.ts";
 import type { StartRun } from "./starts.ts";
@@ -87,6 +88,8 @@ export interface ChosenRun {
 export interface RunSources extends Pick<RunDeps, "steps"> {
   findPlan(id: string): Promise<Plan>;
   findMachine(id: string): Promise<Machine | undefined>;
+  /** The live fleet node that the machine is. */
+  findFleetNode(machineId: string): Promise<LiveNode | undefined>;
 }
 
 /** Type, then plan, then machine: the first that is wrong is the answer. */
@@ -108,7 +111,27 @@ export async function chooseRun(
     params: input.params,
     steps: sources.steps,
   });
+  await checkFleetNode(sources, { machineId: machine.id, plan: resolved });
   return { type, machine, plan: resolved, written: plan };
+}
+
+/** What would take the system of a fleet node, or the machine itself, from under it. */
+const replacesNode = ({ steps }: Plan, kinds: RunSources["steps"]): string | undefined =>
+  steps.find(({ kind }) => kind === "join" || kind === "rma" || kinds.get(kind)?.replacesSystem === true)?.name;
+
+/** The machine of a fleet node keeps its system, and stays where it is, for as long as there is the node. */
+export async function checkFleetNode(
+  { steps: kinds, findFleetNode }: Pick<RunSources, "steps" | "findFleetNode">,
+  { machineId, plan }: { readonly machineId: string; readonly plan: Plan },
+): Promise<void> {
+  const step = replacesNode(plan, kinds);
+  const node = step === undefined ? undefined : await findFleetNode(machineId);
+  if (!node) return;
+  throw new AppError(
+    "failed_precondition",
+    `machine ${machineId} is fleet node ${node.hostname} (${node.state}): step ${step} of ${plan.planId} would take it from the fleet; decommission the node instead`,
+    { field: "machine_id", next: `millwright fleet decommission ${node.id} --mode reimage` },
+  );
 }
 
 /** Why the machine cannot have a run at this moment; what StartRun would answer is the first. */

@@ -5,6 +5,7 @@ import type { ParentStep } from "../../runs/children/child-run.ts";
 import type { Plan } from "../../runs/model/plan/plan.ts";
 import { findRunType } from "../../runs/model/plan/run-types.ts";
 import type { Run } from "../../runs/model/run.ts";
+import { findLiveNodes } from "../../store/fleet/nodes.ts";
 import { createAll } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
@@ -209,6 +210,7 @@ function sourcesOf(tx: Transaction, deps: RunDeps, machines: readonly Machine[])
     meansOf,
     steps: deps.steps,
     findMachine: async (id: string) => byId.get(id),
+    findFleetNode: async (id: string) => (await findLiveNodes(tx, [id])).get(id),
     findPlan(id: string) {
       const plan = plans.get(id) ?? findPlanForRun(tx, id);
       plans.set(id, plan);

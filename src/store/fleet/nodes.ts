@@ -107,21 +107,33 @@ export interface NodeQuery {
   /** The live ones of this name, at whatever sites. */
   readonly hostname?: string;
   readonly site?: string;
-  readonly machineIds?: readonly string[];
 }
 
 /** Removed nodes are found by their ids alone. */
-export async function listNodes(
-  db: Queryable,
-  { ids, hostname, site, machineIds }: NodeQuery,
-): Promise<FleetNodeRecord[]> {
+export async function listNodes(db: Queryable, { ids, hostname, site }: NodeQuery): Promise<FleetNodeRecord[]> {
   const rows = await db.query<FleetNodeRow>({
     hot: true,
     text: `select ${FLEET_NODE_COLUMNS} from fleet_nodes t
       where ($1::text[] is null or t.id = any($1)) and ($2::text is null or t.hostname = $2) and ($3::text is null or t.site = $3)
-        and ($4::text[] is null or t.machine_id = any($4)) and ($1::text[] is not null or t.state <> 'deleted')
+        and ($1::text[] is not null or t.state <> 'deleted')
       order by t.id`,
-    values: [ids ?? null, hostname ?? null, site ?? null, machineIds ?? null],
+    values: [ids ?? null, hostname ?? null, site ?? null],
   });
   return rows.map(parseFleetNode);
+}
+
+/** A node as far as its machine has to do with it. */
+export type LiveNode = { readonly id: string; readonly hostname: string; readonly state: string };
+
+/** The live nodes that these machines are, by the ids of the machines. */
+export async function findLiveNodes(
+  db: Queryable,
+  machineIds: readonly string[],
+): Promise<ReadonlyMap<string, LiveNode>> {
+  const rows = await db.query<LiveNode & { readonly machine_id: string }>({
+    hot: true,
+    text: `select id, hostname, state, machine_id from fleet_nodes where machine_id = any($1) and state <> 'deleted'`,
+    values: [machineIds],
+  });
+  return new Map(rows.map(({ machine_id, ...node }) => [machine_id, node]));
 }

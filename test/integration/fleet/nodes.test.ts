@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type FleetNodeDetail, FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
+import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { eventually } from "../../support/eventually.ts";
 import { obeyed, stagedSteps, stagedWorkflows } from "../../support/fleet/staged-workflows.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
@@ -225,6 +226,57 @@ describe("a job that fails", () => {
     await act(id, "mark-manual", { comment: "the cabling is wrong" });
     obeyed.add(hostname);
     await until(id, "failed_manual_intervention", "completed");
+  });
+});
+
+describe("the machine of a node", () => {
+  test("cannot be repaved, joined, returned to its vendor or retired, also not in a preview; a reboot is let through", async () => {
+    const { node } = await active();
+    const machineId = node?.machineId ?? "";
+    const { runs, lifecycle, client } = surface;
+    for (const type of ["REPAVE", "JOIN", "RMA"]) {
+      const request = { requestId: `${machineId} ${type}`, machineId, type };
+      for (const ask of [() => runs.startRun(request), () => client(RunActionsService).previewRun(request)]) {
+        const refused = await refusal(ask());
+        expect(refused.code, type).toBe(Code.FailedPrecondition);
+        expect(refused.message, type).toContain(`is fleet node ${node?.hostname}`);
+      }
+    }
+    const reboot = await refusal(runs.startRun({ requestId: `${machineId} REBOOT`, machineId, type: "REBOOT" }));
+    expect(reboot.message).not.toContain("fleet node");
+    expect((await refusal(lifecycle.retireMachine({ machineId, comment: "" }))).message).toContain(
+      "remove the node first",
+    );
+  });
+
+  test.each([
+    ["ONBOARD", "millwright fleet onboard"],
+    ["DECOMMISSION", "millwright fleet decommission"],
+  ])("takes no run of type %s: the refusal names the command", async (type, command) => {
+    const { node } = await active();
+    const request = { requestId: `${node?.id} ${type}`, machineId: node?.machineId ?? "", type };
+    expect((await refusal(surface.runs.startRun(request))).message).toContain(command);
+  });
+
+  test("is claimed by the job, and one that is canceled while it waits for the machine quarantines its node", async () => {
+    const { db, machines } = surface;
+    const holder = await onboard({ hostname: "slow-holder" });
+    await until(idOf(holder), "running");
+    const held = await db.query(
+      "select 1 from claims where thing_kind = 'machine' and thing_id = $1 and granted_at is not null",
+      [holder.node?.machineId],
+    );
+    expect(held).toHaveLength(1);
+    const spec = { provider: "maas", bmcEndpoint: "10.9.3.1", bmcProtocol: "ipmi" };
+    await machines.registerMachine({ machine: { machineId: "m-held", spec } });
+    await db.execute(
+      `insert into claims (thing_kind, thing_id, holder_kind, holder_id, reason, granted_at)
+       values ('machine', 'm-held', 'rack', 'rack-9', 'maintenance', now())`,
+    );
+    const waiting = idOf(await onboard({ ipmiIp: "10.9.3.1" }));
+    expect((await until(waiting, "pending")).node?.state).toBe("enrolling");
+    await act(waiting, "cancel");
+    expect((await until(waiting, "cancelled")).node?.state).toBe("quarantined");
   });
 });
 

@@ -12,6 +12,12 @@ export const DEFAULT_PLANS = {
 export type RunType = keyof typeof DEFAULT_PLANS;
 export const RUN_TYPES = Object.keys(DEFAULT_PLANS) as readonly RunType[];
 
+/** Jobs of fleet nodes have commands of their own: a run of a plan would leave their node where it was. */
+const FLEET_COMMANDS: { readonly [type: string]: string } = {
+  ONBOARD: "millwright fleet onboard",
+  DECOMMISSION: "millwright fleet decommission",
+};
+
 /** Also in small letters, and with dashes (`net-reconfig`). */
 export function findRunType(text: string): RunType | undefined {
   const word = text.toUpperCase().replaceAll("-", "_");
@@ -21,6 +27,12 @@ export function findRunType(text: string): RunType | undefined {
 export function parseRunType(text: string): RunType {
   const type = findRunType(text);
   if (type !== undefined) return type;
+  const command = FLEET_COMMANDS[text.toUpperCase()];
+  if (command !== undefined)
+    throw new AppError("invalid_argument", `type: ${text} is a job of a fleet node, which \`${command}\` starts`, {
+      field: "type",
+      next: `${command} --help`,
+    });
   throw new AppError(
     "invalid_argument",
     `type: ${JSON.stringify(text.slice(0, 80))} is not a run type; known: ${RUN_TYPES.join(", ")}`,

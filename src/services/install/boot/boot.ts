@@ -10,6 +10,7 @@ import {
   type WorkflowBoot,
 } from "../../../lifecycles/install/workflow.ts";
 import { parseStamp } from "../../../runs/steps/facts/install-stamp.ts";
+import { findLiveNodes } from "../../../store/fleet/nodes.ts";
 import { type InstallRecord, loadInstalls } from "../../../store/install/installs.ts";
 import { bootActorOf } from "../../../store/install/twins.ts";
 import { listWorkflows } from "../../../store/install/workflows.ts";
@@ -94,6 +95,8 @@ async function answerBoot(
   if (unclear !== undefined) return { decision: { type: "problem", message: unclear } };
   // No word of what is on record: anybody on the boot network can ask with any address.
   if (isStrange) return { decision: { type: "local", why: "its hardware is not that of the machine on record" } };
+  if (owner !== undefined && (await findLiveNodes(tx, [owner])).has(owner))
+    return { decision: { type: "local", why: "its system is not installed by this server" } };
   const isOnRecord = owner !== undefined && (await loadInstalls(tx, [owner])).things.length > 0;
   if (owner === undefined && !rules.autoRegister) return { decision: { type: "local", why: "not on record" } };
   const id = isOnRecord ? owner : await discover(tx, deps, rules, node, request);

@@ -3,6 +3,7 @@ import { findTechnologies, technologiesOf } from "./check/executor-words.ts";
 import { findCrowdedFolders, judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
 import { findBreakingChanges } from "./check/landed-contract.ts";
+import { findRewrittenMigrations } from "./check/landed-migrations.ts";
 import { judgeImport } from "./check/layers.ts";
 import { findBrokenLinks } from "./check/links.ts";
 import { findMessageReaders } from "./check/message-readers.ts";
@@ -27,6 +28,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "lint and format": () => tool("biome", "check", "--colors=off", "--diagnostic-level=warn", "."),
   "contract lint": () => tool("buf", "lint"),
   "contract breaks nobody": () => findBreakingChanges(root),
+  "migrations stay as they landed": () => findRewrittenMigrations(),
   layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
   "the executor names no provider": async () => {
     const all = await files;

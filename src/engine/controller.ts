@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import type { CallContext } from "../capabilities/call.ts";
-import type { Move } from "../kernel/decide.ts";
 import { messageOf, StepFailure } from "../kernel/errors.ts";
-import { GONE, isSameOutcome, type Thing } from "../kernel/lifecycle.ts";
+import { GONE, type Thing } from "../kernel/lifecycle.ts";
 import type { Log } from "../kernel/log.ts";
 import { type Clock, readingFor, systemClock } from "../kernel/time/clock.ts";
 import { type Duration, milliseconds, seconds } from "../kernel/time/duration.ts";
 import { pauseBefore, retrying } from "../kernel/time/retry.ts";
-import { thingAfter, type Unit } from "../store/lifecycle/commit/unit.ts";
+import { thingAfter } from "../store/lifecycle/commit/unit.ts";
 import { announceNow } from "../store/lifecycle/journal.ts";
 import { storeOf, type ThingStores, type Unreadable } from "../store/lifecycle/things.ts";
 import * as work from "../store/lifecycle/work.ts";
@@ -17,6 +15,7 @@ import { isDatabaseTrouble } from "../store/postgres/database-errors.ts";
 import { failPoint } from "../store/postgres/fail-points.ts";
 import { ChangeLog, isFailure } from "./change-log.ts";
 import { type Committer, createCommitter, type Submitted } from "./committer.ts";
+import { takeAgain, untilNextPass } from "./lease/between-passes.ts";
 import { inDatabase, Lease, type LeaseTimes, STOCK_LEASE } from "./lease/lease.ts";
 import { runLeaseKeeper } from "./lease/lease-keeper.ts";
 import type { LeaseStream } from "./lease/lease-stream.ts";
@@ -25,6 +24,7 @@ import { runPassInterrupter } from "./lease/pass-interrupter.ts";
 import { createLoader, type Loader } from "./loader.ts";
 import { type EngineObserver, unobserved } from "./observer.ts";
 import { type HandlerOf, makePass, type PassResult } from "./pass.ts";
+import { movesOf, nameOutcome, unitOf } from "./pass-unit.ts";
 
 export interface ControllerOptions {
   readonly db: Database;
@@ -236,24 +236,9 @@ export class Controller {
     } catch (error) {
       if (!isDatabaseTrouble(error) || lease.stream === undefined) throw error;
       this.#options.log.debug({ err: error, ...lease.work }, "the database does not answer; the stream goes on");
-      lease.stream.putBack();
-      lease.nextThing = undefined;
-      await pause(AWAY_PAUSE);
+      await takeAgain(lease, lease.stream, AWAY_PAUSE);
       return true;
     }
-  }
-
-  /** Between two passes over a thing whose stream goes on: until the stream ends or must end, or the next pass is due. */
-  async #untilNextPass(lease: Lease, after: Duration | null): Promise<void> {
-    const { stream, signal } = lease;
-    if (stream === undefined || signal.aborted) return;
-    const over = Promise.withResolvers<void>();
-    const wake = () => over.resolve();
-    const timer = after === null ? undefined : setTimeout(wake, after);
-    signal.addEventListener("abort", wake, { once: true });
-    await Promise.race([stream.ended, over.promise, this.#stopped.promise]);
-    signal.removeEventListener("abort", wake);
-    clearTimeout(timer);
   }
 
   /** Returns whether to go on with the same thing. */
@@ -307,7 +292,7 @@ export class Controller {
     if (!goesOn && isStreaming) await lease.endStream(CUT_SHORT);
     const { failures, error, cause } = pass;
     const release = { after: isOver ? null : after, failures, error, cause: cause?.code ?? null, over: isOver };
-    const unit = unitOf(kind, thing, pass, lease);
+    const unit = unitOf(kind, thing, pass, { epoch: lease.work.epoch });
     const result = await this.#committer.submit({
       claimed: lease.work,
       ...(unit && { unit }),
@@ -321,7 +306,7 @@ export class Controller {
     if (!goesOn) return false;
     if (isHalf) this.#midway.add(lease);
     lease.nextThing = unit ? thingAfter(storeOf(stores, kind), unit) : undefined;
-    if (isStreaming) await this.#untilNextPass(lease, after);
+    if (isStreaming) await untilNextPass(lease, after, this.#stopped.promise);
     return true;
   }
 
@@ -329,9 +314,7 @@ export class Controller {
   async #passAgain(lease: Lease, stream: LeaseStream, result: Submitted): Promise<boolean> {
     if (result.type === "quarantined") throw new Error(result.error);
     if (result.type === "fenced") return false;
-    stream.putBack();
-    lease.nextThing = undefined;
-    await pause(CONTENDED_PAUSE);
+    await takeAgain(lease, stream, CONTENDED_PAUSE);
     return true;
   }
 
@@ -413,31 +396,4 @@ export class Controller {
       this.#options.log.debug({ err: lost, kind, id }, "left until the database answers again, or its lease ends");
     });
   }
-}
-
-/** What must be written; undefined when the pass changed nothing. */
-function unitOf(kind: string, thing: Thing, pass: PassResult, lease: Lease): Unit | undefined {
-  const sameOutcome = isSameOutcome(pass.outcome, thing.outcome);
-  const noFacts = pass.facts === undefined || Object.keys(pass.facts).length === 0;
-  if (!pass.move && sameOutcome && noFacts && pass.effects.length === 0) return undefined;
-  return {
-    kind,
-    thing,
-    ...(pass.move && { move: pass.move }),
-    ...(pass.further && { further: pass.further }),
-    ...(pass.facts && { facts: pass.facts }),
-    outcome: pass.outcome,
-    effects: pass.effects,
-    actor: pass.move?.owner === "handler" ? `handler of ${thing.state.name}` : "controller",
-    lease: { epoch: lease.work.epoch },
-  };
-}
-
-const movesOf = ({ move, further = [] }: PassResult): readonly Move[] =>
-  [move, ...further.map((change) => change.move)].filter((each) => each !== undefined);
-
-function nameOutcome(pass: PassResult): "moved" | "waiting" | "nothing" | "failed" {
-  if (pass.error !== null) return "failed";
-  if (pass.move) return "moved";
-  return pass.outcome?.type === "waiting" ? "waiting" : "nothing";
 }

@@ -54,7 +54,7 @@ export const happened = <const E extends string, const F extends string = never>
   ...alongside,
 });
 
-/** Not there yet: why, and when to look again. The reason is shown to operators; the cause says what is wrong, if anything is. */
+/** Not there yet: why, and when the next pass is due. The reason is shown to operators; the cause says what is wrong, if anything is. */
 export const waitFor = (
   reason: string,
   after: Duration,
@@ -66,7 +66,7 @@ export const waitFor = (
   ...alongside,
 });
 
-/** All is well; look again after a while, or only when woken. */
+/** All is well; the next pass is due after a while, or only when woken. */
 export const nothingToDo = (after: Duration | null, alongside: Alongside = {}): Outcome<never> => ({
   type: "nothing",
   after,

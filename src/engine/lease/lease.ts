@@ -41,7 +41,7 @@ export class Lease {
   #interruption: AppError | undefined;
   /** Since when its handler has been at work, on the monotonic clock; never, while it is not. */
   handlingSince = Number.POSITIVE_INFINITY;
-  /** What that handler looks at, as it was loaded. */
+  /** The thing of the pass under way, as it was loaded. */
   thing: Thing | undefined;
   /** As what the pass before wrote has left it, where that is known: it need not be loaded again. */
   nextThing: Thing | undefined;

@@ -19,7 +19,7 @@ import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { registerRoutes } from "../../../src/wiring/routes.ts";
-import { allStores } from "../../../src/wiring/things/all-things.ts";
+import { allStores, allThings } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { type ApiUnderTest, startApi } from "./api-under-test.ts";
 
@@ -44,6 +44,9 @@ export type Parts<S extends DescMessage> = Exclude<MessageInitShape<S>, { $typeN
 
 export const as = (user: string) => ({ headers: { "x-user": user } });
 
+/** Nothing is carried out here, so that there are no runs; the service of fleet nodes is whole only with them. */
+const WITHOUT_RUNS = allThings.filter(({ store }) => store.lifecycle.kind !== "fleet_node");
+
 export async function startSurface(deps: ServiceDeps): Promise<Surface> {
   const stop = new AbortController();
   const events = new JournalTail({ db: deps.db, log: silentLog });
@@ -55,7 +58,11 @@ export async function startSurface(deps: ServiceDeps): Promise<Surface> {
   const api = await startApi({
     authenticate: async (headers) => ({ name: headers.get("x-user"), roles: ["admin"], address: null }),
     routes: (router) =>
-      registerRoutes(router, { services: deps, events, system, onTokenRevoked: (id) => revoked.push(id) }),
+      registerRoutes(
+        router,
+        { services: deps, events, system, onTokenRevoked: (id) => revoked.push(id) },
+        WITHOUT_RUNS,
+      ),
   });
   const transport = api.grpc();
   return {

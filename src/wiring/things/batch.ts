@@ -9,6 +9,7 @@ import { ParentOver } from "../../services/run/many/parents.ts";
 import { startRun } from "../../services/run/starts.ts";
 import { batchStore } from "../../store/batch/batches.ts";
 import { collectThingStores } from "../../store/lifecycle/things.ts";
+import { machineStore } from "../../store/machine/machines.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { runStore } from "../../store/run/runs.ts";
 import type { WiredTarget } from "../run-targets.ts";
@@ -17,7 +18,7 @@ import { withContext } from "./with-context.ts";
 
 /** Runs are started as by any caller, with all checks of StartRun: what is refused is refused for that machine alone. */
 function startsRuns({ db, secrets, clock, runs: { starting } }: TargetTools) {
-  const stores = collectThingStores([runStore]);
+  const stores = collectThingStores([runStore, machineStore]);
   const deps = { ...starting, db, secrets, clock, stores, maxFindByIds: 1 };
   return ({ id, target, plan }: RunOn<Batch>, step: string): StartOnMachine =>
     async (machineId) => {

@@ -2,6 +2,7 @@ import { Command, Option } from "commander";
 import { exitCodes } from "./client/errors.ts";
 import type { ServerVocabulary } from "./client/server-vocabulary.ts";
 import type { Run, Sink } from "./client/session.ts";
+import { addAgentCommands } from "./commands/agent/agent.ts";
 import { addCatalogCommands } from "./commands/catalog/catalog.ts";
 import { addCompletionCommand } from "./commands/completion/completion.ts";
 import { addComponentCommands } from "./commands/component/component.ts";
@@ -107,6 +108,7 @@ export function createProgram(options: ProgramOptions): Command {
   addRunCommands(program, run);
   addCatalogCommands(program, run);
   addFleetCommands(program, run);
+  addAgentCommands(program, run);
   addLifecycleCommands(program, run);
   addExplainCommand(program, run);
   addHistoryCommand(program, run);

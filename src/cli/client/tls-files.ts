@@ -4,7 +4,11 @@ import { UsageError } from "./errors.ts";
 import type { TlsFiles } from "./http-client.ts";
 
 /** What the options name, read. */
-export function tlsFiles({ caFile, clientCert, clientKey }: ConnectionOptions): TlsFiles {
+export function tlsFiles({
+  caFile,
+  clientCert,
+  clientKey,
+}: Pick<ConnectionOptions, "caFile" | "clientCert" | "clientKey">): TlsFiles {
   if ((clientCert === undefined) !== (clientKey === undefined)) {
     throw new UsageError("--client-cert and --client-key belong together");
   }

@@ -20,7 +20,7 @@ After=network-online.target
 [Service]
 ExecStart=/usr/bin/env millwright agent run --directory ${AGENT_DIRECTORY}
 StateDirectory=millwright-agent
-Restart=always
+Restart=on-failure
 RestartSec=5
 
 [Install]

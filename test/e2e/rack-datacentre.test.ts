@@ -14,6 +14,8 @@ let bench: ProcessBench;
 let database: TestDatabase;
 let server: ServerProcess;
 let simulator: SimulatorControl;
+/** As they were when the server had just begun. */
+let before: readonly Device[];
 beforeAll(async () => {
   bench = openProcessBench();
   database = await createTestDatabase();
@@ -23,6 +25,7 @@ beforeAll(async () => {
     env: { MILLWRIGHT_SIM_SITE: "racks=2,joined=1,profile=mixed,spare=1", MILLWRIGHT_SIM_SPEED: "20" },
   });
   simulator = controlSimulator(/simulator control\s+(\S+)/.exec(server.process.stdout())?.[1] ?? "");
+  before = await readDevices();
 });
 afterAll(async () => {
   await bench.close();
@@ -59,15 +62,30 @@ interface Flash {
   readonly outcome: string;
 }
 
-/** What the devices' own logs say was written to them. */
-async function flashes(): Promise<readonly string[]> {
-  const devices = await simulator.call<{ id: string }[]>("GET", "/devices");
-  const logs = devices.map(async ({ id }) => {
-    const device = await simulator.call<{ flashes: readonly Flash[] }>("GET", `/devices/${id}`);
-    return device.flashes.map(({ component, from, to, outcome }) => `${id} ${component} ${from} ${to} ${outcome}`);
-  });
-  return (await Promise.all(logs)).flat();
+interface Device {
+  readonly id: string;
+  readonly rack: string;
+  readonly flashes: readonly Flash[];
+  readonly effects: Readonly<Record<string, number>>;
+  /** Of machines. */
+  readonly os?: { readonly boot_id: string };
 }
+
+/** All devices as they say themselves. */
+async function readDevices(): Promise<readonly Device[]> {
+  const devices = await simulator.call<{ id: string }[]>("GET", "/devices");
+  return Promise.all(devices.map(({ id }) => simulator.call<Device>("GET", `/devices/${id}`)));
+}
+
+/** What the devices' own logs say was written to them. */
+const flashesIn = (devices: readonly Device[]): readonly string[] =>
+  devices.flatMap(({ id, flashes }) =>
+    flashes.map(({ component, from, to, outcome }) => `${id} ${component} ${from} ${to} ${outcome}`),
+  );
+
+/** Rack 2 is in use, but for its last tray. */
+const inUseIn = (devices: readonly Device[]) =>
+  devices.filter(({ id, rack }) => rack === "rack-2" && id !== "m-rack2-18").toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
 test("python3-grpcio sees both racks Ready within 90 s, and one flash a rack", async ({ skip }) => {
   if (python === undefined) skip("needs Debian's python3-grpcio and python3-protobuf");
@@ -75,10 +93,20 @@ test("python3-grpcio sees both racks Ready within 90 s, and one flash a rack", a
   expect(racks).toEqual({ "rack-1": "Ready", "rack-2": "Ready" });
   for (const states of Object.values(histories))
     expect([...new Set(states)]).toEqual(["created", "discovering", "maintenance", "validating", "ready"]);
-  expect((await flashes()).toSorted()).toEqual([
+  const devices = await readDevices();
+  expect(flashesIn(devices).toSorted()).toEqual([
     "m-rack1-18 bios U46-2.10 U46-2.20 completed",
     "m-rack2-18 bios U46-2.10 U46-2.20 completed",
   ]);
+  const inUse = inUseIn(devices);
+  expect(inUse).toHaveLength(17 + 9 + 8);
+  for (const { id, effects } of inUse)
+    expect(
+      Object.entries(effects).filter(([, count]) => count > 0),
+      `nothing was done to ${id}, which is in use or serves trays that are`,
+    ).toEqual([]);
+  const boots = (all: readonly Device[]) => inUseIn(all).flatMap(({ os }) => os?.boot_id ?? []);
+  expect(boots(devices)).toEqual(boots(before));
 }, 150_000);
 
 test("python3-sushy reads the new version from the BMC of the tray that was upgraded", async ({ skip }) => {

@@ -9,6 +9,8 @@ export const NOT_UNDONE = ["failed", "refused", "goes_on"] as const;
 export type WhatIsLeft = {
   /** The step that left it. Absent in what a version kept that knew lines only: there `what` begins with the step. */
   readonly step?: string;
+  /** In which round of the step, from the second on. What different rounds leave are different things. */
+  readonly round?: number;
   /** What the step may have left, as its kind says it. The name of a step alone is not enough: another plan has the same names. */
   readonly what: string;
 };
@@ -40,9 +42,16 @@ export interface ResidueFacts {
 const ENDINGS = { failed: "undoing it failed", refused: "undoing it was refused" } as const;
 
 /** What people read, without why it was not undone. */
-const headOf = ({ step, what }: WhatIsLeft): string => (step === undefined ? what : `${step}: ${what}`);
+function headOf({ step, round, what }: WhatIsLeft): string {
+  if (step === undefined) return what;
+  return round === undefined ? `${step}: ${what}` : `${step} (round ${round}): ${what}`;
+}
 
 export const isSameLeft = (one: WhatIsLeft, other: WhatIsLeft): boolean => headOf(one) === headOf(other);
+
+/** By the same step, in whichever round. */
+export const isOfSameStep = ({ round: _, ...one }: WhatIsLeft, { round: __, ...other }: WhatIsLeft): boolean =>
+  isSameLeft(one, other);
 
 /** For people. */
 export function residueLine({ found, notUndone, ...left }: Residue): string {
@@ -72,10 +81,11 @@ export function readResidue({ residue, residueRecords }: ResidueFacts): Residue[
 }
 
 /** One that a newer version wrote in another way is left out: its line is there. */
-function parseRecord({ step, what, found, notUndone }: JsonObject): Residue[] {
+function parseRecord({ step, round, what, found, notUndone }: JsonObject): Residue[] {
   if (typeof what !== "string") return [];
   const record = {
     ...(typeof step === "string" && { step }),
+    ...(typeof round === "number" && { round }),
     what,
     ...(typeof found === "string" && { found }),
   };

@@ -15,10 +15,9 @@ export async function cancelRun(run: RunThing, context: RunContext, log: RunLog)
   // One that has FAILED was taken back when it did. There are two while something is set again for the one after it.
   const toUndo = steps.filter(({ state, toTakeBack }) => state !== "FAILED" && toTakeBack !== null).toReversed();
   const begun = new Map<StepStatus, UndoResult>();
-  for (const visit of toUndo)
-    begun.set(visit, await undoFinally({ run, round: visit.round, ...begunBy(visit) }, context, log));
+  for (const visit of toUndo) begun.set(visit, await undoFinally({ run, ...begunBy(visit) }, context, log));
   return endCanceled(run, { begun, ...(!isOnlyLooking && { earlier }) }, context, log);
 }
 
-const begunBy = ({ name, toTakeBack, receiptToTakeBack }: StepStatus) =>
-  leftOf(name, toTakeBack ?? {}, receiptToTakeBack);
+const begunBy = ({ toTakeBack, receiptToTakeBack, ...visit }: StepStatus) =>
+  leftOf(visit, toTakeBack ?? {}, receiptToTakeBack);

@@ -46,15 +46,13 @@ export async function compensate(
   }
   const { step } = next.left;
   const stays = next.isProven ? staysOf(workflow, step) : undefined;
-  const round = typeof next.at === "object" ? next.at.round : 1;
-  const remains: Remains | null =
-    stays === undefined ? await undoStep({ run, round, ...next.left }, context, log) : null;
+  const remains: Remains | null = stays === undefined ? await undoStep({ run, ...next.left }, context, log) : null;
   if (remains?.cause.code === "not_on_this_server" && mayAnotherServerCome(run, context))
     return leaveToAnotherServer(`compensating: ${residueLine(remains.left)}`);
   if (remains?.is === "going_on" && !isLate(run, step, context)) return goOnUndoing(run, remains, context, log);
   const left = stays === undefined ? whatIsLeft(next, run, remains, context) : { step, what: stays };
   if (left !== null) log.staysBehind(left);
-  if (isSettled(remains)) forgetResidueOf([step], run, context, log);
+  if (isSettled(remains)) forgetResidueOf([next.left], run, context, log);
   return waitFor(`compensating: ${step} is seen to`, AT_ONCE, {
     facts: {
       ...seenTo(run, next, isSettled(remains), context),
@@ -73,12 +71,10 @@ async function withoutWorkflow(run: RunThing, context: RunContext, log: RunLog):
   const why = `this server does not know workflow ${run.plan.workflow}`;
   if (mayAnotherServerCome(run, context)) return leaveToAnotherServer(`compensating: ${why}`);
   const { takeBackFirst, compensateFirst } = run.facts;
-  const notUndone = [...eachToUndo(run, undefined).map(({ left }) => left), ...eachOf(takeBackFirst)].map(
-    ({ step }) => step,
-  );
+  const left = [...eachToUndo(run, undefined).map((each) => each.left), ...eachOf(takeBackFirst)];
   const cause = { code: "not_on_this_server", facts: { what: "workflow", name: run.plan.workflow ?? "" } } as const;
-  const residue = whatIsLeftBy(notUndone, run, context).map(
-    (left): Residue => ({ ...left, notUndone: { how: "failed", why, cause } }),
+  const residue = whatIsLeftBy(left, run, context).map(
+    (one): Residue => ({ ...one, notUndone: { how: "failed", why, cause } }),
   );
   for (const one of residue) log.staysBehind(one);
   log.say("the run was canceled");
@@ -87,7 +83,7 @@ async function withoutWorkflow(run: RunThing, context: RunContext, log: RunLog):
   );
   return endWithoutSuccess(run, "CANCELED", context, log, {
     residue,
-    notUndone,
+    notUndone: left.map(({ step }) => step),
     takeBackFirst,
     compensateFirst,
     steps,

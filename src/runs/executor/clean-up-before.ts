@@ -50,7 +50,7 @@ export async function cleanUpBefore(
   const stays = listed.map(({ remains }) => remains.left);
   const still = [...open.map((one) => one.left), ...left.slice(tried.length)];
   const hasNext = isOrdered ? still.length > 0 : still.length === 0 && compensateFirst !== null;
-  const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step);
+  const undone = tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left);
   forgetResidueOf(undone, run, context, log);
   const facts = {
     // As it is where nothing came of it, so that a pass without effect writes nothing.

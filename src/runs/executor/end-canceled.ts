@@ -1,5 +1,5 @@
 import type { RunThing } from "../model/lifecycle.ts";
-import { leftOverOf } from "../model/next-attempt.ts";
+import { keyOfVisit, leftOverOf } from "../model/next-attempt.ts";
 import type { StepStatus } from "../model/run.ts";
 import { endWithoutSuccess } from "./end-without-success.ts";
 import type { RunContext } from "./run-context.ts";
@@ -44,8 +44,8 @@ export async function endCanceled(
       takeBackFirst: leftOverOf(tried.filter(({ remains }) => !isSettled(remains)).map((one) => one.left)),
     }),
     undone: [
-      ...tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left.step),
-      ...[...begun].filter(([, end]) => end.isSettled).map(([{ name }]) => name),
+      ...tried.filter(({ remains }) => isSettled(remains)).map((one) => one.left),
+      ...[...begun].filter(([, end]) => end.isSettled).map(([visit]) => keyOfVisit(visit)),
     ],
     ...(steps.some(isUnderWay) && { steps: steps.map(ended) }),
   });

@@ -1,6 +1,6 @@
 import type { Residue } from "../../kernel/residue.ts";
 import type { RunThing } from "../model/lifecycle.ts";
-import { leftOf } from "../model/next-attempt.ts";
+import { keyOfVisit, leftOf } from "../model/next-attempt.ts";
 import type { StepStatus } from "../model/run.ts";
 import { type Ending, endRun } from "./end.ts";
 import { isForRestartToCome } from "./next-boot.ts";
@@ -27,8 +27,8 @@ export async function endWithoutSuccess(
   const left: Residue[] = [];
   const open = new Set<StepStatus>();
   for (const visit of armed) {
-    const begun = leftOf(visit.name, visit.evidence ?? {}, visit.receipt);
-    const end = await undoFinally({ run, round: visit.round, ...begun }, context, log);
+    const begun = leftOf(visit, visit.evidence ?? {}, visit.receipt);
+    const end = await undoFinally({ run, ...begun }, context, log);
     if (end.left !== null) {
       log.staysBehind(end.left);
       left.push(end.left);
@@ -38,7 +38,7 @@ export async function endWithoutSuccess(
   return endRun(run, phase, context, log, {
     ...ending,
     residue: [...residue, ...left],
-    undone: [...undone, ...[...armed].filter((visit) => !open.has(visit)).map(({ name }) => name)],
+    undone: [...undone, ...[...armed].filter((visit) => !open.has(visit)).map(keyOfVisit)],
     // Where nobody answered to it, the attempt after does so first: whoever acts then sets it again.
     steps: steps.map((visit) => (armed.has(visit) ? visits.takenBack(visit, { isSettled: !open.has(visit) }) : visit)),
   });

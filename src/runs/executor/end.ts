@@ -3,7 +3,7 @@ import { happened } from "../../kernel/outcome.ts";
 import { eachLineOnce, type Residue, readResidue, residueFacts } from "../../kernel/residue.ts";
 import { causeDetails } from "../../kernel/stored-cause.ts";
 import { type RunThing, stepJson } from "../model/lifecycle.ts";
-import { eachLeft, type LeftOver, leftOverOf } from "../model/next-attempt.ts";
+import { eachLeft, type LeftOver, leftOverOf, type VisitKey } from "../model/next-attempt.ts";
 import type { EndedRunPhase, RunErrorCode, StepStatus } from "../model/run.ts";
 import { isForRestartToCome } from "./next-boot.ts";
 import { withoutResidueOf } from "./residue.ts";
@@ -26,8 +26,8 @@ export interface Ending {
   readonly takeBackFirst?: LeftOver | null;
   /** What is still to be compensated of earlier attempts; absent: nothing. */
   readonly compensateFirst?: LeftOver | null;
-  /** What was taken back in this pass, by the names of the steps. */
-  readonly undone?: readonly string[];
+  /** What was undone in this pass. */
+  readonly undone?: readonly VisitKey[];
   /** Steps that were done and were to be undone: what is listed of them stays listed. */
   readonly notUndone?: readonly string[];
 }
@@ -51,7 +51,11 @@ export function endRun(run: RunThing, phase: EndedRunPhase, context: RunContext,
       }
     : null;
   const known = residueWithout(undone, run, context, residueOnTarget(run, context));
-  const come = whatIsLeftBy(done, run, context);
+  const come = whatIsLeftBy(
+    done.map((step) => ({ step })),
+    run,
+    context,
+  );
   const left = withoutResidueOf(come, eachLineOnce([...readResidue(run.facts), ...residue]));
   const now = context.clock.now();
   const cause = failure && { cause: failure.cause };

@@ -1,5 +1,6 @@
 import {
   eachLineOnce,
+  isOfSameStep,
   isSameLeft,
   type Residue,
   type ResidueFacts,
@@ -24,7 +25,7 @@ const isTriedAgain = (one: Residue, later: readonly Residue[]): boolean =>
 
 /** What steps left that were done after all is no more; what a device refused to undo may be there beside it. */
 export const withoutResidueOf = (done: readonly WhatIsLeft[], residue: readonly Residue[]): Residue[] =>
-  residue.filter((one) => one.notUndone?.how === "refused" || !done.some((left) => isSameLeft(left, one)));
+  residue.filter((one) => one.notUndone?.how === "refused" || !done.some((left) => isOfSameStep(left, one)));
 
 /** What a step left and was undone after all. */
 export interface UndoneAfterAll extends WhatIsLeft {
@@ -40,4 +41,8 @@ export const withoutUndone = (undone: readonly UndoneAfterAll[], residue: readon
     return match.isWhole ? [] : [doneForGood(one)];
   });
 
-const doneForGood = ({ step, what }: WhatIsLeft): Residue => (step === undefined ? { what } : { step, what });
+const doneForGood = ({ step, round, what }: WhatIsLeft): Residue => ({
+  ...(step !== undefined && { step }),
+  ...(round !== undefined && { round }),
+  what,
+});

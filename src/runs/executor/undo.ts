@@ -5,7 +5,7 @@ import { causeOf, messageOf, StepFailure } from "../../kernel/errors.ts";
 import { type Residue, residueFacts, residueLine, type WhatIsLeft } from "../../kernel/residue.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { RunThing } from "../model/lifecycle.ts";
-import type { LeftByStep } from "../model/next-attempt.ts";
+import type { LeftByStep, VisitKey } from "../model/next-attempt.ts";
 import type { Step } from "../model/plan/plan.ts";
 import { isNotOfTheStep, isShutOut, lacksCredentials } from "./failure-causes.ts";
 import { withoutUndone } from "./residue.ts";
@@ -17,8 +17,6 @@ const UNDO_WITHIN: Duration = seconds(8);
 /** What a step of the run's plan has begun. */
 export type Begun = LeftByStep & {
   readonly run: RunThing;
-  /** In which round of the step; absent: in the first. */
-  readonly round?: number;
 };
 
 /** What stays behind of a step that was begun. */
@@ -45,10 +43,12 @@ export interface UndoResult {
 }
 
 /** What a step has done for good, although it was taken back; null when nothing is left of it. */
-export function staysAnyway({ run, step: name }: Begun, { steps }: RunContext): Residue | null {
+export function staysAnyway({ run, step: name, round }: Begun, { steps }: RunContext): Residue | null {
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && steps.get(step.kind);
-  return step && kind?.undoIsPartial && kind.residue ? { step: name, what: kind.residue(step.payload) } : null;
+  return step && kind?.undoIsPartial && kind.residue
+    ? { ...visitOf(name, round), what: kind.residue(step.payload) }
+    : null;
 }
 
 /** What was tried to be undone, and what of it remains. */
@@ -82,7 +82,7 @@ export async function undoFinally(begun: Begun, context: RunContext, log: RunLog
 
 /** What is listed, once these steps of it were taken back after all. */
 export const residueWithout = (
-  undone: readonly string[],
+  undone: readonly VisitKey[],
   run: RunThing,
   context: RunContext,
   residue: readonly Residue[],
@@ -90,7 +90,9 @@ export const residueWithout = (
   const kindOf = (name: string) => context.steps.get(run.plan.steps.find((step) => step.name === name)?.kind ?? "");
   const isWhole = (name: string) => kindOf(name)?.undoIsPartial !== true;
   return withoutUndone(
-    undone.flatMap((name) => whatIsLeftBy([name], run, context).map((left) => ({ ...left, isWhole: isWhole(name) }))),
+    undone.flatMap((visit) =>
+      whatIsLeftBy([visit], run, context).map((left) => ({ ...left, isWhole: isWhole(visit.step) })),
+    ),
     residue,
   );
 };
@@ -103,17 +105,24 @@ const GOES_ON: Cause = { code: "undo_in_progress" };
 const LEFT_UNSAID = "may have left something behind";
 
 /** What the target lists of steps that were undone after all is no more. */
-export function forgetResidueOf(undone: readonly string[], run: RunThing, context: RunContext, log: RunLog): void {
+export function forgetResidueOf(undone: readonly VisitKey[], run: RunThing, context: RunContext, log: RunLog): void {
   const before = residueOnTarget(run, context);
   const known = residueWithout(undone, run, context, before);
   if (!isDeepStrictEqual(known, before)) log.learn(run.target.kind, run.target.id, residueFacts(known));
 }
 
-/** What these steps may have left. */
-export const whatIsLeftBy = (names: readonly string[], { plan }: RunThing, { steps }: RunContext): WhatIsLeft[] =>
-  plan.steps
-    .filter(({ name }) => names.includes(name))
-    .map(({ name, kind, payload }) => ({ step: name, what: steps.get(kind)?.residue?.(payload) ?? LEFT_UNSAID }));
+/** What these visits may have left. */
+export const whatIsLeftBy = (visits: readonly VisitKey[], { plan }: RunThing, { steps }: RunContext): WhatIsLeft[] =>
+  plan.steps.flatMap(({ name, kind, payload }) => {
+    const rounds = new Set(visits.filter(({ step }) => step === name).map(({ round }) => round));
+    const what = steps.get(kind)?.residue?.(payload) ?? LEFT_UNSAID;
+    return [...rounds].map((round) => ({ ...visitOf(name, round), what }));
+  });
+
+const visitOf = (step: string, round: number | undefined): VisitKey => ({
+  step,
+  ...(round !== undefined && round > 1 && { round }),
+});
 
 /** Nobody has said no to it: it is tried again before anything is begun. */
 export const isStillToDo = (remains: Remains | null): boolean =>
@@ -138,7 +147,7 @@ export async function undoStep(
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && context.steps.get(step.kind);
   const said = step && kind?.residue?.(step.payload);
-  const left = { step: name, what: said ?? LEFT_UNSAID };
+  const left = { ...visitOf(name, round), what: said ?? LEFT_UNSAID };
   if (kind && !kind.undo) return said === undefined ? null : { left, is: "refused", cause: NO_WAY_BACK };
   const timeUp = AbortSignal.timeout(UNDO_WITHIN);
   try {

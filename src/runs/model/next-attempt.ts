@@ -26,11 +26,14 @@ export const ACTION_RULES: Readonly<Record<NextAttempt, ActionRule>> = {
 export const mayFollowPhase = (action: NextAttempt, phase: RunPhase): boolean =>
   ACTION_RULES[action].after.some((one) => one === phase);
 
+/** One visit to a step. The round is told from the second on. JSON to the compiler, as types are. */
+export type VisitKey = { readonly step: string; readonly round?: number };
+
 /**
- * What a step of an earlier attempt began and did not take back, by the evidence of that time, and with the receipt where there was
- * one. JSON to the compiler, as types are.
+ * What a step of an earlier attempt began and did not undo, by the evidence of that time, and with the receipt where there was
+ * one.
  */
-export type LeftByStep = { readonly step: string; readonly evidence: JsonObject; readonly receipt?: JsonObject };
+export type LeftByStep = VisitKey & { readonly evidence: JsonObject; readonly receipt?: JsonObject };
 
 /**
  * All that an earlier attempt has left: what it was at, and what its proven steps had set for the next boot. The first stands by
@@ -103,18 +106,27 @@ const provenBefore = (step: StepStatus, left: readonly LeftByStep[]): StepStatus
   takenBack: step.takenBack || left.some((one) => one.step === step.name),
 });
 
+export const keyOfVisit = ({ name, round }: Pick<StepStatus, "name" | "round">): VisitKey => ({
+  step: name,
+  ...(round > 1 && { round }),
+});
+
 /** By the evidence and the receipt of an action: what is given to whoever undoes it. */
-export const leftOf = (step: string, evidence: JsonObject, receipt: JsonObject | null): LeftByStep => ({
-  step,
+export const leftOf = (
+  visit: Pick<StepStatus, "name" | "round">,
+  evidence: JsonObject,
+  receipt: JsonObject | null,
+): LeftByStep => ({
+  ...keyOfVisit(visit),
   evidence,
   ...(receipt && { receipt }),
 });
 
 const leftToTakeBack = (visit: StepStatus | undefined): readonly LeftByStep[] =>
-  visit == null || visit.toTakeBack === null ? [] : [leftOf(visit.name, visit.toTakeBack, visit.receiptToTakeBack)];
+  visit == null || visit.toTakeBack === null ? [] : [leftOf(visit, visit.toTakeBack, visit.receiptToTakeBack)];
 
 const begunBy = (visit: StepStatus | undefined): readonly LeftByStep[] =>
-  visit?.actingAt == null || visit.evidence === null ? [] : [leftOf(visit.name, visit.evidence, visit.receipt)];
+  visit?.actingAt == null || visit.evidence === null ? [] : [leftOf(visit, visit.evidence, visit.receipt)];
 
 /**
  * The visit goes on by the evidence of before. Who acted then is not us, and when is kept: right after a cancel the device may

@@ -231,6 +231,43 @@ describe("a cancel of a workflow that has failed", () => {
   });
 });
 
+describe("a cancel of a stage that was entered again", () => {
+  /** `deploy` was done in its second round; what its first one left is listed on the machine, since the device refused to undo it. */
+  async function doneAgain(world: World): Promise<Bench> {
+    const { bench } = await failedAt("check", world);
+    bench.steps = bench.steps.map((visit) => (visit.name === "deploy" ? { ...visit, round: 2 } : visit));
+    const refused = { how: "refused", why: "not allowed" } as const;
+    const what = "may have left something behind";
+    const { residue, residueRecords } = residueFacts([{ step: "deploy", what, notUndone: refused }]);
+    Object.assign(bench, { machineResidue: residue, machineResidueRecords: residueRecords });
+    return next(bench, "cancel");
+  }
+  const REFUSED = "deploy: may have left something behind (undoing it was refused: not allowed)";
+
+  test("lists what an earlier round left, also where the later one was undone", async () => {
+    const world = new World();
+    const bench = await doneAgain(world);
+    expect(done(await bench.untilEnd())).toBe("canceled");
+    expect(world.unmade).toEqual(["deploy-4", "create-1"]);
+    expect(bench.machineResidue).toContain(REFUSED);
+  });
+
+  test("says in which round it was done, and the attempt after goes by that round", async () => {
+    const world = new World();
+    world.undo.deploy = nobodyAnswers;
+    const bench = await doneAgain(world);
+    expect(done(await bench.untilEnd())).toBe("canceled");
+    const line = "deploy (round 2): may have left something behind (undoing it failed: nobody answers)";
+    expect(bench.residue).toContain(line);
+    expect(bench.machineResidue).toEqual(expect.arrayContaining([REFUSED, line]));
+    world.undo = {};
+    next(bench, "rerun");
+    expect(bench.takeBackFirst).toMatchObject({ step: "deploy", round: 2 });
+    expect(done(await bench.untilEnd())).toBe("finished");
+    expect(bench.machineResidue).not.toContain(line);
+  });
+});
+
 describe("a cancel on a server that lacks what the undo needs", () => {
   const isNobodys = (bench: Bench) => {
     bench.workflows = new Map();

@@ -26,14 +26,21 @@ export interface EndedAttempt extends Omit<StageInheritance, "residue"> {
 }
 
 /** What a stage of an attempt has done and nobody has undone. One that was found done is nobody's to undo. */
-export const workOf = ({ name, state, actingAt, takenBack, evidence, receipt }: StepStatus): readonly LeftByStep[] =>
+export const workOf = ({
+  state,
+  actingAt,
+  takenBack,
+  evidence,
+  receipt,
+  ...visit
+}: StepStatus): readonly LeftByStep[] =>
   state === "SUCCEEDED" && actingAt !== null && !takenBack && evidence !== null
-    ? [leftOf(name, evidence, receipt)]
+    ? [leftOf(visit, evidence, receipt)]
     : [];
 
 /** What a stage began and could neither prove nor undo. */
-export const openOf = ({ name, toTakeBack, receiptToTakeBack }: StepStatus): readonly LeftByStep[] =>
-  toTakeBack === null ? [] : [leftOf(name, toTakeBack, receiptToTakeBack)];
+export const openOf = ({ toTakeBack, receiptToTakeBack, ...visit }: StepStatus): readonly LeftByStep[] =>
+  toTakeBack === null ? [] : [leftOf(visit, toTakeBack, receiptToTakeBack)];
 
 /**
  * What an attempt has of the one before it. The history stays as it is, also where a stage failed and the workflow knew what to do

@@ -258,7 +258,8 @@ test("whatever fails, and whenever people cancel: what a canceled job made is un
   );
 });
 
-const stageOf = (word: string, before: string): string => word.slice(0, word.indexOf(before));
+const stageOf = (word: string, before: string): string =>
+  word.slice(0, word.indexOf(before)).replace(/ \(round \d+\)$/, "");
 
 /** A line names the stage, and not which of its parts: what was refused goes from the list when a later part of the stage is undone. */
 function checkCanceled({ bench, world, everListed }: Job): void {

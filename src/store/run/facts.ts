@@ -94,9 +94,11 @@ const isError = shapeOf<RunError>({
   details: mapOf(isText),
 });
 
-const isStepWithEvidence = shapeOf<Omit<LeftByStep, "receipt">>({ step: isText, evidence: isJsonObject });
+const isStepWithEvidence = shapeOf<Pick<LeftByStep, "step" | "evidence">>({ step: isText, evidence: isJsonObject });
 const isLeftByStep: Check<LeftByStep> = (value): value is LeftByStep =>
-  isStepWithEvidence(value) && (!("receipt" in value) || isJsonObject(value.receipt));
+  isStepWithEvidence(value) &&
+  (!("receipt" in value) || isJsonObject(value.receipt)) &&
+  (!("round" in value) || isNumber(value.round));
 const areLeft = listOf(isLeftByStep);
 const isLeftOver: Check<LeftOver> = (value): value is LeftOver =>
   isLeftByStep(value) && (!("more" in value) || areLeft(value.more));

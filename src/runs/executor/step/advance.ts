@@ -84,8 +84,8 @@ async function attempt(work: Work): Promise<PassOutcome | Proven> {
  */
 async function clearTheWay(work: Work, evidence: JsonObject): Promise<PassOutcome> {
   const { run, step, visit, context, log } = work;
-  const left = leftOf(step.name, evidence, visit.receiptToTakeBack);
-  const remains = await undoStep({ run, round: visit.round, ...left }, context, log);
+  const left = leftOf(visit, evidence, visit.receiptToTakeBack);
+  const remains = await undoStep({ run, ...left }, context, log);
   const cleared = { ...visits.settled(visit), message: "", cause: null };
   const reason = `${step.name}: about to start again`;
   if (remains === null) return save(work, cleared, { reason, after: AT_ONCE });

@@ -79,7 +79,7 @@ async function takeBackAttempt(
   const canUndo = context.steps.get(step.kind)?.undo !== undefined;
   // The device said no: where nothing can be undone, there is then nothing to list either.
   if (isRefusal && !canUndo) return NOTHING_BEGUN;
-  const begun = { run, round: visit.round, ...leftOf(step.name, visit.toTakeBack, visit.receiptToTakeBack) };
+  const begun = { run, ...leftOf(visit, visit.toTakeBack, visit.receiptToTakeBack) };
   const end = isFinal && !isRefusal ? await undoFinally(begun, context, log) : await takeBackForNow();
   if (end.left !== null) log.staysBehind(end.left);
   return end;

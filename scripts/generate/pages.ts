@@ -1,3 +1,6 @@
+import { fleetOnboarding } from "../../src/runs/workflows/fleet/fleet-onboarding.ts";
+import { ONBOARDING_STAGES } from "../../src/runs/workflows/fleet/onboarding-stages.ts";
+import type { Workflow } from "../../src/runs/workflows/workflow.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
 import { apiPage } from "./api-page.ts";
 import { causesPage } from "./causes-page.ts";
@@ -9,6 +12,7 @@ import { filtersPage } from "./filters-page.ts";
 import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { restPage } from "./rest-page.ts";
+import { stagesPage } from "./stages-page.ts";
 
 /** Folders with generated pages; others may stand beside them. */
 export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference", "src/cli/generated"] as const;
@@ -21,6 +25,15 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
     ...lifecycles.map(
       (lifecycle) => [`docs/lifecycles/${lifecycleFileName(lifecycle)}`, lifecyclePage(lifecycle)] as const,
     ),
+    [
+      "docs/lifecycles/fleet-onboarding.md",
+      stagesPage({
+        title: "Workflow: fleet onboarding",
+        source: "`src/runs/workflows/fleet/onboarding-stages.ts`",
+        workflow: fleetOnboarding as Workflow,
+        rows: ONBOARDING_STAGES,
+      }),
+    ],
     ["docs/reference/api.md", await apiPage()],
     ["docs/reference/causes.md", causesPage()],
     ["docs/reference/cli.md", cliPage()],

@@ -64,6 +64,7 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("agent_fails_task") }),
   z.strictObject({ type: z.literal("agent_dies_in_task") }),
   z.strictObject({ type: z.literal("agent_answers_twice") }),
+  z.strictObject({ type: z.literal("link_refused") }),
 ]);
 
 /** Where × what × how often. All times in a rule are real time, whatever the speed of the simulation. */

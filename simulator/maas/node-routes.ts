@@ -91,6 +91,8 @@ function linkSubnet(call: ApiCall): ApiReply {
   const subnet = SUBNETS.find(({ id, cidr, name }) => [String(id), cidr, name].includes(asked ?? ""));
   if (subnet === undefined && (mode === "auto" || mode === "static"))
     throw invalid("subnet", "This field is required.");
+  if (subnet !== undefined && region.goesWrong("link_refused", found(call)))
+    throw invalid("subnet", `Select a valid choice. ${subnet.cidr} is not on the VLAN of this interface.`);
   const ipAddress = mode === "static" ? (form.get("ip_address") ?? null) : null;
   if (ipAddress !== null && isTaken(call, ipAddress))
     throw invalid("ip_address", `IP address is already in use: ${ipAddress}.`);

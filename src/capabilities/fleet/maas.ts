@@ -73,7 +73,13 @@ export interface Maas {
     order: { hostname: string; power: IpmiPower },
     call: CallContext,
   ): Promise<MaasMachine>;
-  setPower(target: MaasTarget, systemId: string, power: IpmiPower, call: CallContext): Promise<MaasMachine>;
+  /** Gives a machine that MAAS knows already its name and its management controller. */
+  takeOver(
+    target: MaasTarget,
+    systemId: string,
+    order: { hostname: string; power: IpmiPower },
+    call: CallContext,
+  ): Promise<MaasMachine>;
   deleteMachine(target: MaasTarget, systemId: string, call: CallContext): Promise<void>;
 
   commission(target: MaasTarget, systemId: string, call: CallContext): Promise<MaasMachine>;

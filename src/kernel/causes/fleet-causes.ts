@@ -127,7 +127,7 @@ export const FLEET_CAUSES = {
   },
   drift_not_adoptable: {
     doc: "MAAS has the machine in another status than the workflow left it in, and nothing says that this is safe.",
-    helps: "Look at the machine in MAAS; then take it as it is, or begin again from clean.",
+    helps: "Look at the machine in MAAS; then rerun, which takes it as it is, or begin again from clean.",
     disposition: "intervene",
     facts: ["expected", "shown"],
   },

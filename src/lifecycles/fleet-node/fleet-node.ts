@@ -24,6 +24,8 @@ export interface FleetNodeFacts {
   /** Why it is, or was, quarantined: kept until an operator or a completed onboarding lifts it. */
   readonly quarantineReason: string | null;
   readonly enrollment: Enrollment | null;
+  /** When its own job ordered the deployment that MAAS shows; null: none did, or it was released since. */
+  readonly deployOrderedAt: string | null;
 }
 
 /** A GPU node that is onboarded to be scheduled on. It points at the one machine of the inventory that it is. */

@@ -57,8 +57,8 @@ export function createMaas(options: MaasClientOptions): Maas & { close(): void }
         hostname,
       );
     },
-    async setPower(target, systemId, power, call) {
-      const form = powerFields(power);
+    async takeOver(target, systemId, { hostname, power }, call) {
+      const form = [["hostname", hostname] as const, ...powerFields(power)];
       return readable(await client.ask(target, { method: "PUT", path: placeOf(systemId), form }, call), systemId);
     },
     async deleteMachine(target, systemId, call) {

@@ -2,6 +2,7 @@ import { collectSteps } from "../model/step.ts";
 import { batchRuns } from "./batch-runs.ts";
 import { bootDevice } from "./boot-device.ts";
 import { cleanupStorage, drainNode, scrubGpu, validateCleanNode } from "./fleet/node-tasks.ts";
+import { onboardingSteps } from "./fleet/onboarding/index.ts";
 import { join } from "./join.ts";
 import { net } from "./net.ts";
 import { netboot } from "./netboot.ts";
@@ -33,5 +34,6 @@ export const serverSteps = collectSteps([
   ...[updateFirmware, activateFirmware, setDevicePower, validateDevice],
   ...[configureFabric, validateFabric, rackFirmware, rackPower, validateDevices],
   ...[drainNode, cleanupStorage, scrubGpu, validateCleanNode],
+  ...onboardingSteps,
   ...[submitFirmware, followFirmwareJob, configureManagedFabric, validateManagedFabric],
 ]);

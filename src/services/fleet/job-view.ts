@@ -1,3 +1,4 @@
+import { type FailureClass, failureClassOf } from "../../lifecycles/fleet-node/failure-classes.ts";
 import { jobStateOf } from "../../runs/model/job-state.ts";
 import type { JobState, Run, StepStatus } from "../../runs/model/run.ts";
 import { FLEET_RUN_TYPES, type FleetWorkflow } from "../../runs/workflows/fleet/words.ts";
@@ -19,8 +20,8 @@ export interface FleetJobView {
   readonly attempt: number;
   /** Attempts at the stage that failed in this round. */
   readonly stageRetries: number;
-  /** Why it failed, for programs; empty unless it did. */
-  readonly failureClass: string;
+  /** What it failed of, by the closed list; empty unless it did. */
+  readonly failureClass: FailureClass | "";
   readonly message: string;
   readonly startedBy: string;
   readonly createdAt: Date;
@@ -42,7 +43,7 @@ export function jobViewOf(run: Run): FleetJobView | null {
     round: visit?.round ?? 0,
     attempt: run.attempt,
     stageRetries: visit?.retryCount ?? 0,
-    failureClass: run.phase === "FAILED" ? (failure?.cause ?? "unknown") : "",
+    failureClass: run.phase === "FAILED" ? failureClassOf({ code: failure?.cause ?? "unknown" }) : "",
     message: run.message || (visit?.message ?? ""),
     startedBy: run.initiator,
     createdAt: run.createdAt,

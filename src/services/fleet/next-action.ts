@@ -1,4 +1,5 @@
 import { actionCommand } from "../../lifecycles/fleet-node/actions.ts";
+import { FAILURE_CLASSES } from "../../lifecycles/fleet-node/failure-classes.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import type { FleetNodeState } from "../../lifecycles/fleet-node/lifecycle.ts";
 import type { FleetJobView } from "./job-view.ts";
@@ -27,7 +28,10 @@ function actionOnJob(nodeId: string, state: FleetNodeState, job: FleetJobView): 
     case "failed_retryable":
     case "failed_manual_intervention":
       return {
-        command: actionCommand(nodeId, "retry-stage"),
+        command: actionCommand(
+          nodeId,
+          job.failureClass === "" ? "retry-stage" : FAILURE_CLASSES[job.failureClass].action,
+        ),
         why: `its ${job.type} failed in ${job.stage === "" ? "no stage" : job.stage}: ${job.message}`,
       };
     case "cancelled":

@@ -42,6 +42,7 @@ const readFleetNodeFacts = readerOf<FleetNodeFacts>({
   systemId: [orNull(isText), null],
   quarantineReason: [orNull(isText), null],
   enrollment: [orNull(isEnrollment), null],
+  deployOrderedAt: [orNull(isText), null],
 });
 
 const isMode = oneOf<FleetMode>(FLEET_MODES);
@@ -136,4 +137,17 @@ export async function findLiveNodes(
     values: [machineIds],
   });
   return new Map(rows.map(({ machine_id, ...node }) => [machine_id, node]));
+}
+
+/** The live node of the site that is bound to this machine of MAAS, but for the one that asks. */
+export async function findOtherOnSystem(
+  db: Queryable,
+  { site, systemId, exceptId }: { readonly site: string; readonly systemId: string; readonly exceptId: string },
+): Promise<string | undefined> {
+  const [other] = await db.query<{ hostname: string }>(
+    `select hostname from fleet_nodes
+      where site = $1 and facts ->> 'systemId' = $2 and state <> 'deleted' and id <> $3 limit 1`,
+    [site, systemId, exceptId],
+  );
+  return other?.hostname;
 }

@@ -1,15 +1,18 @@
 import { StepFailure } from "../../kernel/errors.ts";
 import type { MaasOfSite, OnFleetNode } from "../../runs/steps/fleet/on-fleet-node.ts";
+import type { OnOnboarding } from "../../runs/steps/fleet/onboarding/on-onboarding.ts";
 import { placeOfUrl } from "../../services/fleet/site-target.ts";
 import { fleetSites, getApiKey } from "../../store/fleet/sites.ts";
 import type { TargetTools } from "../things/thing.ts";
 import { agentOfNode, enrolmentOfNode } from "./agent-parts.ts";
+import { onboardingPartsOf } from "./onboarding-parts.ts";
 
 /** What a step on a fleet node is given. */
 export const fleetPartsOf =
   (tools: TargetTools) =>
-  (target: OnFleetNode["target"]): OnFleetNode => ({
+  (target: OnFleetNode["target"]): OnOnboarding => ({
     target,
+    ...onboardingPartsOf(tools, target),
     maas: () => maasOfSite(tools, target.site),
     agent: agentOfNode(tools, target.id),
     enrolment: enrolmentOfNode(tools, target),
@@ -19,15 +22,23 @@ export const fleetPartsOf =
 async function maasOfSite({ db, secrets, maas }: TargetTools, name: string): Promise<MaasOfSite> {
   const [site] = await fleetSites.list(db, { names: [name] });
   const refuse = (why: string) =>
-    new StepFailure("not_on_this_server", `fleet site ${name} ${why}`, {
+    new StepFailure("site_unavailable", `fleet site ${name} ${why}`, {
       disposition: "intervene",
       facts: { what: "fleet site", name },
     });
   if (!site) throw refuse("does not exist any more");
   if (!site.isEnabled) throw refuse("is disabled");
-  if (!maas) throw refuse("cannot be reached: this server calls no MAAS");
+  if (!maas)
+    throw new StepFailure("not_on_this_server", "this server calls no MAAS", {
+      facts: { what: "provider", name: "maas" },
+    });
   const apiKey = await getApiKey(db, secrets, site);
-  if (apiKey === undefined) throw refuse(`has no API key for ${site.url}`);
+  if (apiKey === undefined)
+    throw new StepFailure(
+      "credentials_missing",
+      `fleet site ${name} has no API key for ${site.url}; millwright fleet site update ${name} --api-key-file gives it`,
+      { disposition: "intervene", facts: { at: "bmc", name } },
+    );
   const { url: _, ...place } = placeOfUrl(site.url);
   return { maas, target: { ...place, apiKey }, retainsMachines: site.retainInMaas };
 }

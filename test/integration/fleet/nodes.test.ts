@@ -159,7 +159,10 @@ describe("onboarding", () => {
 describe("a job that fails", () => {
   test("and may be retried leaves the node enrolling, and the recommended command helps as printed", async () => {
     const failed = await until(idOf(await onboard({ hostname: "flaky-1" })), "failed_retryable");
-    expect(failed).toMatchObject({ node: { state: "enrolling" }, job: { stage: "bring_up", failureClass: "busy" } });
+    expect(failed).toMatchObject({
+      node: { state: "enrolling" },
+      job: { stage: "bring_up", failureClass: "maas_unavailable" },
+    });
     const [, noun, verb, node = "", action = ""] = failed.nextCommand.split(" ");
     expect([noun, verb, action]).toEqual(["fleet", "action", "retry-stage"]);
     obeyed.add("flaky-1");

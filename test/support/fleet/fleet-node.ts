@@ -20,6 +20,6 @@ export const aFleetNode = (
   ipmiIp: "10.0.0.17",
   mode: "maas",
   machineId: "m-17",
-  facts: { systemId: null, quarantineReason: null, enrollment: null, ...facts },
+  facts: { systemId: null, quarantineReason: null, enrollment: null, deployOrderedAt: null, ...facts },
   ...change,
 });

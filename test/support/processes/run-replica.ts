@@ -3,8 +3,10 @@ import type { HandlerOf } from "../../../src/engine/pass.ts";
 import { StepFailure } from "../../../src/kernel/errors.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
-import { hours } from "../../../src/kernel/time/duration.ts";
+import { hours, minutes } from "../../../src/kernel/time/duration.ts";
 import { createArtifacts } from "../../../src/providers/artifacts/artifacts.ts";
+import { createMaas } from "../../../src/providers/maas/maas-provider.ts";
+import { parseApiKey } from "../../../src/providers/maas/sign-in.ts";
 import { createNvueFabric } from "../../../src/providers/nvue/nvue-fabric.ts";
 import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
 import { createRedfishSwitchProvider } from "../../../src/providers/redfish/switch/redfish-switch-provider.ts";
@@ -25,6 +27,9 @@ import { wireMachineHardware } from "../../../src/wiring/machine-hardware.ts";
 import { type RunParts, wireRunParts } from "../../../src/wiring/run-deps.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { SITE_FIRMWARE, SITE_SCRIPT } from "../step-kinds.ts";
+
+/** Agents are told of a server that nobody runs. */
+const FLEET_AGENTS = { taskTtl: minutes(15), silentAfter: minutes(3), server: "http://127.0.0.1:9" };
 
 /** Nobody serves the file, so that devices are sent it. */
 const SITE_FILES: ArtifactSource = {
@@ -116,7 +121,9 @@ export function openRunReplica({
 }: RunReplicaOptions): RunReplica {
   const db = openDatabase(url, { log: silentLog, applicationName: instance });
   const secrets = openSecretStore({ keyFile });
-  const services: ServiceDeps = { db, stores: allStores, secrets, seedWriter, maxFindByIds: 100, clock };
+  const maas = createMaas({ gateway: createBmcGateway({ concurrency: 16 }) });
+  const gate = { ...maas, checkKey: parseApiKey };
+  const services: ServiceDeps = { db, stores: allStores, secrets, seedWriter, maas: gate, maxFindByIds: 100, clock };
   const gateway = createBmcGateway();
   const hardware = wireMachineHardware({
     clock,
@@ -133,7 +140,7 @@ export function openRunReplica({
   const handlers = wireHandlers({
     db,
     secrets,
-    ...{ provider: shelves, switches, fabric },
+    ...{ provider: shelves, switches, fabric, maas, fleetAgents: FLEET_AGENTS },
     clock: handlerClock,
     monitorEvery: hours(1),
     exploreEvery: hours(1),
@@ -165,6 +172,7 @@ export function openRunReplica({
       await shelves.close();
       await switches.close();
       fabric.close();
+      maas.close();
       await hardware.close();
       gateway.close();
       await db.close();

@@ -15,6 +15,6 @@ export interface MaasOfSite {
 /** What steps on fleet nodes work with, beside what all steps do. They only read by it: what they change, they return as effects. */
 export interface OnFleetNode extends On<FleetNode>, WithAgent {
   readonly enrolment: EnrolmentOfNode;
-  /** @throws StepFailure "not_on_this_server" where the site is gone, disabled or has no key */
+  /** @throws StepFailure "site_unavailable" where the site is gone or disabled, "credentials_missing" without its key */
   maas(): Promise<MaasOfSite>;
 }

@@ -1,0 +1,180 @@
+import type { MaasMachine } from "../../../../capabilities/fleet/maas-machine.ts";
+import { StepFailure } from "../../../../kernel/errors.ts";
+import { seconds } from "../../../../kernel/time/duration.ts";
+import { failedAs } from "../../../../lifecycles/fleet-node/failure-classes.ts";
+import { type Acted, defineStepOn, type ProbeReport, type Undone } from "../../../model/step.ts";
+import { reachedBy } from "./maas-status.ts";
+import { nameOf, type Onboarding, type OnOnboarding, parseOnboarding } from "./on-onboarding.ts";
+
+/** The machine that was there before anything was done; null: there was none, so that the stage creates it. */
+type Evidence = { readonly found: string | null };
+type Receipt = { readonly systemId: string; readonly created: boolean };
+
+/**
+ * Binds the node to exactly one machine of MAAS: the one that it was bound to, the one of its name or of its MAC addresses, the one New
+ * machine where the profile claims that, or a new one. Cancelled, it deletes only a machine that it created.
+ */
+export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
+  kind: "create_or_find_in_maas",
+  needs: [],
+  defaults: { timeout: seconds(120), maxRetries: 5 },
+  parse: parseOnboarding,
+
+  async before(context): Promise<Evidence> {
+    const machine = await findOne(context);
+    return { found: machine?.systemId ?? null };
+  },
+
+  async act(context): Promise<Acted<Receipt>> {
+    const { maas, target: node, call, evidence } = context;
+    const { maas: region, target } = await maas();
+    const power = await accountOf(context);
+    if (evidence.found !== null) {
+      await region.takeOver(target, evidence.found, { hostname: node.hostname, power }, call);
+      return { receipt: { systemId: evidence.found, created: false } };
+    }
+    const { systemId } = await region.createMachine(target, { hostname: node.hostname, power }, call);
+    return { receipt: { systemId, created: true } };
+  },
+  showsOfReceipt: ["systemId", "created"],
+
+  async probe(context): Promise<ProbeReport> {
+    const { evidence, receipt } = context;
+    if (receipt !== null) {
+      const machine = await findById(context, receipt.systemId);
+      if (machine === undefined) throw gone(context, receipt.systemId);
+      if (machine.hostname !== context.target.hostname) throw takenByAnother(context, machine);
+      return bound(machine);
+    }
+    const machine = await findOne(context);
+    if (machine === undefined) return { state: "not_done", message: "MAAS has no machine of the node" };
+    if (isSetUp(context, machine)) return bound(machine);
+    if (evidence.found !== null) return { state: "not_done", message: "MAAS does not have its name and its power yet" };
+    throw new StepFailure("changed_meanwhile", `somebody else has just given MAAS a machine ${machine.hostname}`);
+  },
+
+  async undo(context): Promise<Undone | undefined> {
+    const { maas, call, evidence, receipt, target: node } = context;
+    const systemId = receipt?.systemId ?? node.facts.systemId;
+    const isOurs = receipt?.created ?? evidence.found === null;
+    if (!isOurs || systemId === null) return { facts: { systemId: null } };
+    const { maas: region, target } = await maas();
+    const machine = await region.findMachine(target, systemId, call);
+    if (machine === undefined) return { facts: { systemId: null } };
+    if (reachedBy(machine) === "moving") return { goesOn: `MAAS works on ${systemId}: ${machine.statusName}` };
+    await region.deleteMachine(target, systemId, call);
+    return { facts: { systemId: null } };
+  },
+  residue: () => "the machine that was created in MAAS",
+});
+
+const isSetUp = ({ target: { hostname } }: Onboarding, machine: MaasMachine): boolean =>
+  machine.hostname === hostname && machine.powerType !== null && machine.powerType !== "";
+
+const bound = ({ systemId, statusName }: MaasMachine): ProbeReport => ({
+  state: "done",
+  message: `machine ${systemId} (${statusName})`,
+  facts: { systemId },
+});
+
+const takenByAnother = ({ target: node }: Onboarding, { systemId, hostname }: MaasMachine): StepFailure =>
+  failedAs(
+    "conflicting_candidates",
+    `machine ${systemId} of MAAS was taken for ${nameOf(node)}, and is called ${hostname} now`,
+    {
+      name: node.hostname,
+      shown: hostname,
+    },
+  );
+
+const gone = ({ target }: Onboarding, systemId: string): StepFailure =>
+  failedAs(
+    "machine_deleted_in_maas",
+    `machine ${systemId}, which ${nameOf(target)} was just bound to, is gone from MAAS`,
+    {
+      name: systemId,
+    },
+  );
+
+async function accountOf({ powerAccount, target: node }: Onboarding) {
+  const account = await powerAccount();
+  if (account === undefined || node.ipmiIp === null)
+    throw failedAs("credentials_missing", `no account for the management controller of ${nameOf(node)} is on record`, {
+      at: "bmc",
+      name: node.machineId,
+    });
+  return { address: node.ipmiIp, ...account };
+}
+
+async function findById({ maas, call }: Onboarding, systemId: string): Promise<MaasMachine | undefined> {
+  const { maas: region, target } = await maas();
+  return region.findMachine(target, systemId, call);
+}
+
+/**
+ * The one machine that is the node; undefined where MAAS has none. One that it was bound to and that is gone is looked for again: nobody comes
+ * back to this stage but at the wish of a person.
+ */
+async function findOne(context: Onboarding): Promise<MaasMachine | undefined> {
+  const { target: node } = context;
+  const known = node.facts.systemId === null ? undefined : await findById(context, node.facts.systemId);
+  if (known !== undefined) return checked(context, known);
+  const candidates = await listCandidates(context);
+  const [first, ...others] = candidates;
+  if (others.length > 0) {
+    const shown = candidates.map(({ hostname, systemId }) => `${hostname} (${systemId})`).join(", ");
+    throw failedAs(
+      "conflicting_candidates",
+      `${candidates.length} machines of MAAS could be ${nameOf(node)}: ${shown}`,
+      {
+        name: node.hostname,
+        shown,
+      },
+    );
+  }
+  return first && checked(context, first);
+}
+
+/** By name and by MAC address; where neither finds any, the New machines, if the profile claims one. */
+async function listCandidates({
+  maas,
+  target: node,
+  call,
+  knownIdentity,
+  payload,
+}: Onboarding): Promise<readonly MaasMachine[]> {
+  const { maas: region, target } = await maas();
+  const { macs } = await knownIdentity();
+  const lists = await Promise.all([
+    region.listMachines(target, { hostname: node.hostname }, call),
+    ...macs.map((mac) => region.listMachines(target, { mac }, call)),
+  ]);
+  const found = new Map(lists.flat().map((machine) => [machine.systemId, machine]));
+  if (found.size > 0 || !payload.policy.auto_claim_single_new_machine) return [...found.values()];
+  const all = await region.listMachines(target, {}, call);
+  return all.filter((machine) => machine.status === NEW && !machine.isLocked);
+}
+const NEW = 0;
+
+/** Whether it may be the node: no other node has it, and its serial number is the one on record. */
+async function checked(
+  { knownIdentity, otherNodeOn, target: node }: Onboarding,
+  machine: MaasMachine,
+): Promise<MaasMachine> {
+  const { systemId, serial, hostname } = machine;
+  const other = await otherNodeOn(systemId);
+  if (other !== undefined)
+    throw failedAs("identity_mismatch", `machine ${hostname} (${systemId}) of MAAS belongs to node ${other} already`, {
+      name: systemId,
+      expected: nameOf(node),
+      shown: other,
+    });
+  const known = await knownIdentity();
+  if (known.serial !== null && serial !== null && known.serial.toLowerCase() !== serial.toLowerCase())
+    throw failedAs(
+      "identity_mismatch",
+      `machine ${hostname} (${systemId}) of MAAS has the serial number ${serial}, and ${nameOf(node)} has ${known.serial}`,
+      { name: systemId, expected: known.serial, shown: serial },
+    );
+  return machine;
+}

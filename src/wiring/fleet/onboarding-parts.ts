@@ -1,0 +1,42 @@
+import { StepFailure } from "../../kernel/errors.ts";
+import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
+import type { OnFleetNode } from "../../runs/steps/fleet/on-fleet-node.ts";
+import type { OnOnboarding } from "../../runs/steps/fleet/onboarding/on-onboarding.ts";
+import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
+import { findOtherOnSystem } from "../../store/fleet/nodes.ts";
+import { listRoceAssignments } from "../../store/fleet/roce.ts";
+import { getMachineBmcCredentials } from "../../store/machine/credentials.ts";
+import { listMachines } from "../../store/machine/machines.ts";
+import type { TargetTools } from "../things/thing.ts";
+
+type OfOnboarding = Omit<OnOnboarding, keyof OnFleetNode>;
+
+/** What the stages of an onboarding are given beside what all steps on fleet nodes are. */
+export function onboardingPartsOf({ db, secrets }: TargetTools, node: FleetNode): OfOnboarding {
+  return {
+    async powerAccount() {
+      const [account] = await getMachineBmcCredentials(db, secrets, [node.machineId]);
+      return account === undefined || account instanceof Error ? undefined : account;
+    },
+    async knownIdentity() {
+      const [machine] = await listMachines(db, { ids: [node.machineId] });
+      return { serial: machine?.spec.serial ?? null, macs: machine?.spec.macs ?? [] };
+    },
+    otherNodeOn: (systemId) => findOtherOnSystem(db, { site: node.site, systemId, exceptId: node.id }),
+    async roceLinks() {
+      const [assignment] = await listRoceAssignments(db, { site: node.site, hostnames: [node.hostname] });
+      return assignment?.links ?? [];
+    },
+    async bundle(name) {
+      const [document] = await cloudInitTable.list(db, { names: [name] });
+      if (document) return document.content;
+      throw new StepFailure(
+        "bundle_missing",
+        `the site bootstrap bundle ${name} does not exist; millwright cloud-init create makes it`,
+        {
+          facts: { name },
+        },
+      );
+    },
+  };
+}

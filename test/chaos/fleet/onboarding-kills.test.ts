@@ -1,0 +1,71 @@
+// @module-tag race
+import { afterAll, beforeAll, describe, test, vi } from "vitest";
+import { DyingOnboarding } from "../../support/fleet/dying-onboarding.ts";
+import { openOnboardingBench } from "../../support/fleet/onboarding-bench.ts";
+import { openProcessBench, type ProcessBench } from "../../support/processes/process-bench.ts";
+
+/**
+ * Two replicas carry out an onboarding, and die by kill -9 at each place that they come by: before what MAAS was told is on record, and
+ * after. MAAS's own log shows each command once. Only the storage may be set again, which changes nothing on a machine that is Ready.
+ */
+const FAIL_POINTS = ["controller:handled", "committer:after"];
+
+/** Where somebody must have died, whatever the computer is like. */
+const CERTAIN = [
+  "PENDING",
+  ", create_or_find_in_maas announced",
+  ", commission_node announced",
+  ", wait_for_ready begun",
+  ", configure_storage announced",
+  ", ensure_pxe_interface_auto announced",
+  ", deploy_via_maas announced",
+  ", wait_for_deployed begun",
+  ", recover_for_datasource_retry announced",
+  ", wait_for_agent_enrollment begun",
+];
+
+let processes: ProcessBench;
+vi.setConfig({ maxConcurrency: 2 });
+beforeAll(() => {
+  processes = openProcessBench();
+});
+afterAll(() => processes.close());
+
+describe("two replicas that onboard a node", { concurrent: true, timeout: 300_000 }, () => {
+  test.for(FAIL_POINTS)(
+    "and die at %s in each stage: MAAS is told everything once",
+    async (failPoint, { expect, onTestFinished }) => {
+      const bench = await openOnboardingBench({
+        hosts: 2,
+        speed: failPoint === "controller:handled" ? 0.01 : 500,
+        isIdle: true,
+      });
+      onTestFinished(() => bench.close());
+      const host = bench.nextHost("link_up");
+      await bench.fault(host, "deploy_datasource_fails", { times: 1 });
+      const { nodeId } = await bench.start(host);
+      const dying = new DyingOnboarding(bench, processes, [failPoint]);
+      await dying.untilCompleted(nodeId);
+
+      const node = await bench.node(nodeId);
+      expect(node.state.name).toBe("active");
+      const calls = await bench.callsOn(node.facts.systemId ?? "");
+      const repeatable = ["set_boot_disk", "set_storage_layout"];
+      expect(calls.filter((call) => !repeatable.includes(call))).toEqual([
+        "commission",
+        "link_subnet",
+        "deploy",
+        "release",
+        "deploy",
+      ]);
+      expect(new Set(calls)).toEqual(new Set(["commission", ...repeatable, "link_subnet", "deploy", "release"]));
+      expect((await bench.machines()).filter(({ host: of }) => of === host.id)).toHaveLength(1);
+      const deaths = dying.deaths();
+      for (const certain of CERTAIN)
+        expect(
+          deaths.some((death) => death.includes(certain)),
+          `somebody dies in${certain}: ${deaths.join("\n")}`,
+        ).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,313 @@
+import { describe, expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import {
+  giveAccount,
+  type OnboardingBench,
+  type OnboardingOptions,
+  openOnboardingBench,
+} from "../../support/fleet/onboarding-bench.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
+import type { MaasHost } from "./maas-site.ts";
+
+/** Onboarding on the simulated MAAS, with the real engine on PostgreSQL. */
+let bench: OnboardingBench;
+beforeAll(async () => {
+  bench = await openOnboardingBench({ hosts: 60 });
+});
+afterAll(() => bench.close());
+
+const visited = (steps: readonly { readonly name: string; readonly round: number; readonly state: string }[]) =>
+  steps.map(({ name, round, state }) => `${name} ${round} ${state}`);
+
+describe("an onboarding", () => {
+  test("brings a server that MAAS does not know to active: each command is sent once", async () => {
+    const host = bench.nextHost();
+    const { nodeId } = await bench.start(host);
+    await bench.enrol(nodeId);
+    const run = await bench.jobIs(nodeId, "completed", "failed_retryable", "failed_manual_intervention");
+    expect(run.error).toBeNull();
+    expect(visited(run.steps)).toEqual([
+      "load_site_config 1 SUCCEEDED",
+      "resolve_power_credentials 1 SUCCEEDED",
+      "create_or_find_in_maas 1 SUCCEEDED",
+      "commission_node 1 SUCCEEDED",
+      "wait_for_ready 1 SUCCEEDED",
+      "configure_storage 1 SUCCEEDED",
+      "apply_roce_phase2 1 SKIPPED",
+      "ensure_pxe_interface_auto 1 SUCCEEDED",
+      "render_cloud_init 1 SUCCEEDED",
+      "deploy_via_maas 1 SUCCEEDED",
+      "wait_for_deployed 1 SUCCEEDED",
+      "ensure_hardware_sync_configured 1 SUCCEEDED",
+      "wait_for_hardware_sync_healthy 1 SUCCEEDED",
+      "wait_for_agent_enrollment 1 SUCCEEDED",
+    ]);
+    const node = await bench.node(nodeId);
+    expect(node.state.name).toBe("active");
+    expect(await bench.callsOn(node.facts.systemId ?? "")).toEqual([
+      "commission",
+      "set_boot_disk",
+      "set_storage_layout",
+      "deploy",
+    ]);
+    const [machine] = await bench.deps.db.query("select state from machines where id = $1", [node.machineId]);
+    expect(machine).toEqual({ state: "READY" });
+  });
+});
+
+/** What goes wrong with a node, and how people mend that before they run the command that is recommended. */
+interface Trigger {
+  readonly class: string;
+  readonly state: "failed_retryable" | "failed_manual_intervention";
+  readonly stage: string;
+  readonly action: string;
+  readonly options?: OnboardingOptions;
+  /** Before the onboarding begins; returns what mends it. */
+  readonly breaks: (host: MaasHost) => Promise<(nodeId: string) => Promise<unknown>>;
+  /** While it runs. */
+  readonly meanwhile?: (nodeId: string) => Promise<unknown>;
+}
+
+const MANUAL = "failed_manual_intervention";
+const RETRYABLE = "failed_retryable";
+
+const fault =
+  (type: string, more = {}) =>
+  async (host: MaasHost) => {
+    const { id } = await bench.fault(host, type, more);
+    return () => bench.unfault(id);
+  };
+const boundTo = async (nodeId: string) => (await bench.node(nodeId)).facts.systemId ?? "";
+const commissionAgain = async (nodeId: string) => {
+  const { maas } = bench.deps;
+  if (!maas) throw new Error("no MAAS");
+  await maas.commission(bench.target, await boundTo(nodeId), bench.call);
+};
+
+const TRIGGERS: Readonly<Record<string, Trigger>> = {
+  "conflicting discovery candidates": {
+    ...{ class: "conflicting_candidates", state: MANUAL, stage: "create_or_find_in_maas", action: "retry-stage" },
+    async breaks(host) {
+      const [other] = [bench.nextHost()];
+      const hostname = `node-${host.id}`;
+      await bench.maas.control("POST", `/maas/hosts/${host.id}/discover`, { hostname });
+      const { system_id } = await bench.maas.control<{ system_id: string }>(
+        "POST",
+        `/maas/hosts/${other.id}/discover`,
+        { hostname },
+      );
+      return () => bench.maas.control("DELETE", `/maas/machines/${system_id}`);
+    },
+  },
+  "no BOSS disk": {
+    ...{ class: "boss_disk_not_found", state: MANUAL, stage: "configure_storage", action: "retry-stage" },
+    async breaks(host) {
+      await bench.fault(host, "no_boss_disk", { times: 1 });
+      return commissionAgain;
+    },
+  },
+  "a boot port that cannot be linked": {
+    ...{ class: "pxe_interface_not_fixable", state: MANUAL, stage: "ensure_pxe_interface_auto", action: "retry-stage" },
+    options: { linkUp: true },
+    breaks: fault("link_refused"),
+  },
+  "a machine that is deleted in MAAS": {
+    ...{ class: "machine_deleted_in_maas", state: MANUAL, stage: "wait_for_ready", action: "restart-clean" },
+    breaks: fault("commissioning_stuck", { times: 1 }),
+    async meanwhile(nodeId) {
+      await bench.until(nodeId, "it is commissioned", (run) => run.steps.at(-1)?.name === "wait_for_ready");
+      await bench.maas.control("DELETE", `/maas/machines/${await boundTo(nodeId)}`);
+    },
+  },
+  "a datasource that is not found, as often as the profile allows": {
+    ...{
+      class: "datasource_failed_repeatedly",
+      state: MANUAL,
+      stage: "classify_deploy_failure",
+      action: "retry-stage",
+    },
+    options: { policy: { max_deploy_retry_attempts: 1 } },
+    breaks: fault("deploy_datasource_fails"),
+  },
+  "a deployment that fails of something else": {
+    ...{ class: "deploy_failed", state: MANUAL, stage: "classify_deploy_failure", action: "retry-stage" },
+    breaks: fault("deploy_fails"),
+  },
+  "hardware that never syncs": {
+    ...{
+      class: "hardware_sync_unhealthy",
+      state: MANUAL,
+      stage: "wait_for_hardware_sync_healthy",
+      action: "retry-stage",
+    },
+    options: { deadlines: { wait_for_hardware_sync_healthy: 1 } },
+    breaks: fault("hardware_sync_silent"),
+  },
+  "an agent that does not enrol": {
+    ...{ class: "enrollment_timed_out", state: RETRYABLE, stage: "wait_for_agent_enrollment", action: "retry-stage" },
+    options: { deadlines: { wait_for_agent_enrollment: 1 } },
+    breaks: async () => (nodeId) =>
+      bench.deps.db.execute(
+        "update runs set plan = jsonb_set(plan, '{steps,15,timeoutSeconds}', '600') where target_id = $1",
+        [nodeId],
+      ),
+  },
+  "a commissioning that never ends": {
+    ...{ class: "commissioning_stuck", state: RETRYABLE, stage: "wait_for_ready", action: "restart-clean" },
+    options: { deadlines: { wait_for_ready: 2 } },
+    breaks: fault("commissioning_stuck"),
+  },
+  "a commissioning that fails": {
+    ...{ class: "commissioning_failed", state: RETRYABLE, stage: "wait_for_ready", action: "resume" },
+    breaks: fault("commissioning_fails"),
+  },
+  "a MAAS that answers 503": {
+    ...{ class: "maas_unavailable", state: RETRYABLE, stage: "load_site_config", action: "retry-stage" },
+    options: { deadlines: { load_site_config: 1 } },
+    async breaks() {
+      const { id } = await bench.maas.control<{ id: string }>("POST", "/faults", {
+        device: "maas",
+        fault: { type: "status", status: 503 },
+      });
+      return () => bench.unfault(id);
+    },
+  },
+  "a management controller without an account": {
+    ...{ class: "credentials_missing", state: MANUAL, stage: "resolve_power_credentials", action: "retry-stage" },
+    options: { hasAccount: false },
+    breaks: async (host) => () => giveAccount(bench.deps, `m-${host.id}`, host),
+  },
+};
+
+describe("an onboarding that meets with", () => {
+  test.each(Object.entries(TRIGGERS))(
+    "%s fails with its class, and the recommended action leads out",
+    async (_, trigger) => {
+      const host = bench.nextHost(trigger.options?.linkUp === true ? "link_up" : "auto");
+      const mend = await trigger.breaks(host);
+      const { nodeId } = await bench.start(host, trigger.options ?? {});
+      await trigger.meanwhile?.(nodeId);
+      const failure = await bench.failure(nodeId);
+      const { class: name, state, stage, action } = trigger;
+      expect(failure).toEqual({
+        ...{ class: name, state, stage, command: `millwright fleet action ${nodeId} ${action}` },
+      });
+      expect((await bench.node(nodeId)).state.name).toBe(state === MANUAL ? "quarantined" : "enrolling");
+      await mend(nodeId);
+      await bench.runCommand(failure.command);
+      await bench.enrol(nodeId);
+      await bench.jobIs(nodeId, "completed", MANUAL);
+      expect((await bench.node(nodeId)).state.name).toBe("active");
+    },
+  );
+});
+
+const stuck = async (more: OnboardingOptions = {}) => {
+  const host = bench.nextHost();
+  const { id } = await bench.fault(host, "commissioning_stuck", { times: 1 });
+  const { nodeId, runId } = await bench.start(host, more);
+  await bench.until(nodeId, "it is commissioned", (run) => run.steps.at(-1)?.name === "wait_for_ready");
+  return { host, nodeId, runId, systemId: await boundTo(nodeId), faultId: id };
+};
+const completed = async (nodeId: string) => {
+  await bench.enrol(nodeId);
+  await bench.jobIs(nodeId, "completed", MANUAL);
+  return (await bench.node(nodeId)).state.name;
+};
+
+describe("an operator who", () => {
+  test("cancels a running job has all of it undone: the machine that it made is gone, and the node is quarantined", async () => {
+    const { host, nodeId, systemId } = await stuck();
+    await bench.act(nodeId, "cancel");
+    await bench.jobIs(nodeId, "cancelled");
+    expect(await bench.callsOn(systemId)).toEqual(["commission", "abort", "DELETE"]);
+    const node = await bench.node(nodeId);
+    expect([node.state.name, node.facts.systemId]).toEqual(["quarantined", null]);
+    expect(await bench.machineOf(host)).toBeUndefined();
+
+    await bench.act(nodeId, "rerun");
+    expect(await completed(nodeId)).toBe("active");
+    await expect(bench.act(nodeId, "retry-stage")).rejects.toThrow(/completed/);
+  });
+
+  test("cancels a failed job has what it did undone as well", async () => {
+    const { nodeId, systemId } = await stuck({ deadlines: { wait_for_ready: 1 } });
+    await bench.jobIs(nodeId, RETRYABLE);
+    await bench.act(nodeId, "cancel");
+    await bench.jobIs(nodeId, "cancelled");
+    expect(await bench.callsOn(systemId)).toEqual(["commission", "abort", "DELETE"]);
+  });
+
+  test("marks a job as manual stops it after its stage, and resumes it from its last safe stage", async () => {
+    const { nodeId, systemId } = await stuck();
+    await bench.act(nodeId, "mark-manual");
+    const { maas } = bench.deps;
+    await maas?.abort(bench.target, systemId, "by hand", bench.call);
+    await maas?.commission(bench.target, systemId, bench.call);
+    await bench.jobIs(nodeId, MANUAL);
+    await bench.act(nodeId, "resume");
+    expect(await completed(nodeId)).toBe("active");
+  });
+
+  test("resumes a job that lives changes nothing", async () => {
+    const { nodeId, runId } = await stuck();
+    await bench.act(nodeId, "resume");
+    expect((await bench.latest(nodeId)).id).toBe(runId);
+    await bench.act(nodeId, "cancel");
+    await bench.jobIs(nodeId, "cancelled");
+  });
+
+  test("adopts what has come about since ends the job as reconciled", async () => {
+    const host = bench.nextHost();
+    const { id } = await bench.fault(host, "hardware_sync_silent");
+    const { nodeId } = await bench.start(host, { deadlines: { wait_for_hardware_sync_healthy: 1 } });
+    await bench.jobIs(nodeId, MANUAL);
+    await bench.unfault(id);
+    await bench.act(nodeId, "adopt-observed-state");
+    await bench.enrol(nodeId);
+    await bench.jobIs(nodeId, "reconciled", MANUAL, RETRYABLE);
+    expect((await bench.node(nodeId)).state.name).toBe("active");
+  });
+
+  test.each(["rerun", "adopt-observed-state"] as const)(
+    "has a machine that people deployed themselves needs %s: nothing is deployed over it before",
+    async (action) => {
+      const host = bench.nextHost();
+      const systemId = await deployedByPeople(host);
+      const { nodeId } = await bench.start(host);
+      expect(await bench.failure(nodeId)).toMatchObject({
+        class: "drift_not_adoptable",
+        state: MANUAL,
+        stage: "deploy_via_maas",
+      });
+      await bench.act(nodeId, action);
+      await bench.until(
+        nodeId,
+        "it waits for its agent",
+        (run) => run.steps.at(-1)?.name === "wait_for_agent_enrollment",
+      );
+      expect((await bench.callsOn(systemId)).filter((call) => call === "deploy" || call === "release")).toEqual([
+        "deploy",
+      ]);
+    },
+  );
+});
+
+async function deployedByPeople(host: MaasHost): Promise<string> {
+  const { maas } = bench.deps;
+  if (!maas) throw new Error("there is no MAAS");
+  const { target } = bench;
+  const power = { address: host.ipmi_address, username: host.ipmi_username, password: host.ipmi_password };
+  const { systemId } = await maas.createMachine(target, { hostname: `node-${host.id}`, power }, bench.call);
+  const is = (status: number) => async () => (await maas.findMachine(target, systemId, bench.call))?.status === status;
+  await maas.commission(target, systemId, bench.call);
+  await eventually(is(4), { what: "it is Ready", within: 10_000 });
+  const boss = (await maas.findMachine(target, systemId, bench.call))?.disks.find(
+    ({ model }) => model === "DELLBOSS VD",
+  );
+  await maas.setFlatLayout(target, systemId, boss?.id ?? 0, bench.call);
+  const order = { userData: "#!/bin/sh\n", distroSeries: null, hardwareSync: true, comment: "by hand" };
+  await maas.deploy(target, systemId, order, bench.call);
+  await eventually(is(6), { what: "it is Deployed", within: 10_000 });
+  return systemId;
+}

@@ -1166,7 +1166,7 @@ export declare const RunActionsService: GenService<{
     output: typeof RetryRunResponseSchema;
   },
   /**
-   * Goes on after a person has put right what stopped the run: first looks whether the step is done by now, and does it only if it
+   * Goes on after a person has put right what stopped the run: first checks whether the step is done, and does it only if it
    * is not. For a run that FAILED or was CANCELED.
    *
    * @generated from rpc millwright.v1.RunActionsService.ResumeRun
@@ -1178,7 +1178,7 @@ export declare const RunActionsService: GenService<{
   },
   /**
    * Does everything once more from the first step, with the plan as it was then and the scripts as they are now; what the attempt
-   * before left open is taken back first. For a run that has ended.
+   * before left open is undone first. For a run that has ended.
    *
    * @generated from rpc millwright.v1.RunActionsService.RerunRun
    */
@@ -1188,7 +1188,7 @@ export declare const RunActionsService: GenService<{
     output: typeof RerunRunResponseSchema;
   },
   /**
-   * First takes back what the attempt before began and could not prove, also where that was done already, and lists what stays; then
+   * First undoes what the attempt before began and could not prove, also where that was undone already, and lists what stays; then
    * does everything from the first step, as RerunRun does. For a run that FAILED or was CANCELED.
    *
    * @generated from rpc millwright.v1.RunActionsService.RestartRunClean
@@ -1199,7 +1199,7 @@ export declare const RunActionsService: GenService<{
     output: typeof RestartRunCleanResponseSchema;
   },
   /**
-   * Only looks, and does nothing to the machine: when every step that is left is seen to be done, the run has SUCCEEDED and the job
+   * Only checks, and does nothing to the machine: when every step that is left is seen to be done, the run has SUCCEEDED and the job
    * is reconciled; otherwise it has FAILED at the step that could not be proved. For a run that FAILED or was CANCELED.
    *
    * @generated from rpc millwright.v1.RunActionsService.AdoptRun

@@ -13,10 +13,10 @@ import { AT_ONCE, type PassOutcome, pollAfter } from "./step/work.ts";
 import { forgetResidueOf, inTheWay, isSettled, isStillToDo, type Tried, undoAll } from "./undo.ts";
 
 /**
- * What the attempt before has left is taken back before anything is begun. A device that does not answer is asked for as long as
+ * What the attempt before has left is undone before anything is begun. A device that does not answer is asked for as long as
  * the step may take, and then the run has failed: beginning all the same could do things twice. Where we are not let in, the run has
- * failed at once, and what is to be taken back stays for the attempt after: only a person can change that, and nobody at the device
- * has said no. What a device refuses to take back is listed, and the run goes on, since asking again would change nothing. So it
+ * failed at once, and what is to be undone stays for the attempt after: only a person can change that, and nobody at the device
+ * has said no. What a device refuses to undo is listed, and the run goes on, since asking again would change nothing. So it
  * does, after one try, where the run itself ends what was left before it begins anything that this could disturb.
  *
  * What an attempt left open may be undone in any order. What earlier attempts did is undone the last first: the undo of a stage is not

@@ -44,6 +44,6 @@ export async function endWithoutSuccess(
   });
 }
 
-/** Set by a run, and not only found so; and not taken back before. */
+/** Set by a run, and not only found so; and not undone before. */
 const isArmed = (visit: StepStatus, visits: readonly StepStatus[], context: RunContext): boolean =>
   visit.actingAt !== null && !visit.takenBack && isForRestartToCome(visit, visits, context);

@@ -22,7 +22,7 @@ export interface Ending {
     readonly cause: Cause;
   };
   readonly steps?: readonly StepStatus[];
-  /** What of the attempt before is still not taken back: for the attempt after. */
+  /** What of the attempt before is still not undone: for the attempt after. */
   readonly takeBackFirst?: LeftOver | null;
   /** What is still to be compensated of earlier attempts; absent: nothing. */
   readonly compensateFirst?: LeftOver | null;
@@ -90,7 +90,7 @@ function passedOn({ action, facts }: RunThing, phase: EndedRunPhase, done: reado
 }
 
 /**
- * By this run itself, and not taken back since: what an earlier one left of them has come about, or was done anew. What is set for a
+ * By this run itself, and not undone since: what an earlier one left of them has come about, or was done anew. What is set for a
  * restart to come, in a run that did not come to it, is still just what an earlier one left.
  */
 const doneNow = (visits: readonly StepStatus[], phase: EndedRunPhase, context: RunContext): string[] =>

@@ -145,7 +145,7 @@ function skipStep(
   return { type: "proven", visit, report: { state: "done" }, said: log.effects(step.name) };
 }
 
-/** It would fit no better when looked at again. What was begun stays with its step: whoever begins anew takes it back first. */
+/** Another pass would not make it fit. What was begun stays with its step: the attempt after undoes it first. */
 async function endMisfit(
   run: RunThing,
   step: Step,

@@ -42,7 +42,7 @@ export interface UndoResult {
   readonly isSettled: boolean;
 }
 
-/** What a step has done for good, although it was taken back; null when nothing is left of it. */
+/** What a step has done for good, although it was undone; null when nothing is left of it. */
 export function staysAnyway({ run, step: name, round }: Begun, { steps }: RunContext): Residue | null {
   const step = run.plan.steps.find((one) => one.name === name);
   const kind = step && steps.get(step.kind);
@@ -74,13 +74,13 @@ export async function undoAll(
   return all;
 }
 
-/** For a step that is not begun anew: what it leaves, whether or not it could be taken back. */
+/** For a step that is not begun anew: what it leaves, whether or not it could be undone. */
 export async function undoFinally(begun: Begun, context: RunContext, log: RunLog): Promise<UndoResult> {
   const remains = await undoStep(begun, context, log);
   return { left: remains?.left ?? staysAnyway(begun, context), isSettled: isSettled(remains) };
 }
 
-/** What is listed, once these steps of it were taken back after all. */
+/** What is listed, once these steps of it were undone after all. */
 export const residueWithout = (
   undone: readonly VisitKey[],
   run: RunThing,
@@ -135,7 +135,7 @@ export const inTheWay = ({ left, remedy }: Remains): string =>
 export const isSettled = (remains: Remains | null): boolean => remains === null || remains.is === "for_good";
 
 /**
- * Takes back what a step began, in bounded time. Returns what stays behind; null when nothing does. Doing it again is harmless, so
+ * Undoes what a step began, in bounded time. Returns what stays behind; null when nothing does. Doing it again is harmless, so
  * that a crash in the middle of it costs nothing. What is no fault of the device, such as a database that is away, is thrown: then
  * it was not tried.
  */

@@ -26,7 +26,7 @@ export interface RunFacts extends ResidueFacts {
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly error: RunError | null;
-  /** What the attempt before left, to be taken back before anything else is done; null once that was tried. */
+  /** What the attempt before left, to be undone before anything else is done; null once that was tried. */
   readonly takeBackFirst: LeftOver | null;
   /** What earlier attempts at a workflow did, and `steps` does not tell: for a cancel. In the order of being done. */
   readonly doneBefore: readonly LeftByStep[];

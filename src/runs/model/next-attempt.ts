@@ -41,7 +41,7 @@ export type LeftByStep = VisitKey & { readonly evidence: JsonObject; readonly re
  */
 export type LeftOver = LeftByStep & { readonly more?: readonly LeftByStep[] };
 
-/** What is there twice is one thing to take back. */
+/** What is there twice is one thing to undo. */
 export function leftOverOf(left: readonly LeftByStep[]): LeftOver | null {
   const [first, ...more] = left.filter((one, at) => left.findIndex((other) => isDeepStrictEqual(one, other)) === at);
   return first === undefined ? null : { ...first, ...(more.length > 0 && { more }) };
@@ -51,7 +51,7 @@ export const eachLeft = ({ more = [], ...first }: LeftOver): readonly LeftByStep
 
 export interface Inheritance {
   readonly steps: readonly StepStatus[];
-  /** Taken back before anything else is done. */
+  /** Undone before anything else is done. */
   readonly takeBackFirst: LeftOver | null;
 }
 
@@ -60,7 +60,7 @@ export interface Inheritance {
  * noted then, so that the step is asked for first; rerun and restart clean begin anew. Whichever it is, what was left open is not
  * to go on beside what is begun now.
  *
- * An attempt that ended before it took back what the one before it had left passes that on, beside what its own steps know of.
+ * An attempt that ended before it undid what the one before it had left passes that on, beside what its own steps know of.
  *
  * Steps stay in the plan's order: one that was to be done again, and was not, keeps its place before those that are proven.
  */
@@ -92,14 +92,14 @@ export function inheritFrom(previous: Inheritance, action: NextAttempt): Inherit
     case "rerun":
       return { steps: [], takeBackFirst: left };
     case "restart_clean": {
-      // Taken back already, perhaps; once more does no harm, and what people did since may have brought it back.
+      // Undone already, perhaps; once more does no harm, and what people did since may have brought it back.
       const begun = leftToTakeBack(unfinished);
       return { steps: [], takeBackFirst: toTakeBack(...(begun.length > 0 ? begun : begunBy(unfinished))) };
     }
   }
 }
 
-/** What an adoption found set for the next boot, and left to be taken back, is so before this attempt acts: it has to be set again. */
+/** What an adoption found set for the next boot, and left to be undone, is so before this attempt acts: it has to be set again. */
 const provenBefore = (step: StepStatus, left: readonly LeftByStep[]): StepStatus => ({
   ...settled(step),
   carriedOver: true,

@@ -106,7 +106,7 @@ export interface StepStatus {
   readonly evidence: JsonObject | null;
   /** What the action under this evidence returned; null when that is nothing, or was never written. */
   readonly receipt: JsonObject | null;
-  /** The evidence of an action that was begun, and is neither proven nor taken back. */
+  /** The evidence of an action that was begun, and is neither proven nor undone. */
   readonly toTakeBack: JsonObject | null;
   /** The receipt of that action. */
   readonly receiptToTakeBack: JsonObject | null;
@@ -150,7 +150,7 @@ export interface Run {
   readonly waitingFor: string;
   readonly error: RunError | null;
   readonly residue: readonly string[];
-  /** What the attempt before left and nobody has taken back yet; null when there is nothing, or it was tried. */
+  /** What the attempt before left and nobody has undone yet; null when there is nothing, or it was tried. */
   readonly takeBackFirst: LeftOver | null;
   readonly doneBefore: readonly LeftByStep[];
   readonly compensateFirst: LeftOver | null;

@@ -262,7 +262,7 @@ export interface StepDefinition<
   readonly joinsCluster?: true;
   /** Where a run that succeeded leads the machine when this was the last of its steps to say so. */
   readonly endsIn?: PhaseAfterRun;
-  /** What it sets is for the next boot: a run that ends before a step has restarted the machine takes it back. */
+  /** What it sets is for the next boot: a run that ends before a step has restarted the machine undoes it. */
   readonly forNextBoot?: true;
   /** Undoing ends it, but does not unmake what it has done until then: `residue` is listed all the same. */
   readonly undoIsPartial?: true;

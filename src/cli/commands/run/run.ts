@@ -134,9 +134,9 @@ Examples:
 // biome-ignore format: a table is read by its columns
 const ACTIONS: readonly (readonly [command: string, verb: RunVerb, description: string])[] = [
   ["retry",         "retryRun",        "do the failed step of a run once more, and what comes after it"],
-  ["resume",        "resumeRun",       "go on after what stopped a run was put right: look first, do only what is not done"],
-  ["rerun",         "rerunRun",        "do everything of a run once more, by the plan of then"],
-  ["restart-clean", "restartRunClean", "take back what a run has begun, then do everything from the first step"],
+  ["resume",        "resumeRun",       "go on after what stopped a run was put right: check first, do only what is not done"],
+  ["rerun",         "rerunRun",        "do everything of a run once more, with the plan as it was then"],
+  ["restart-clean", "restartRunClean", "undo what a run has begun, then do everything from the first step"],
   ["adopt",         "adoptRun",        "take what people did by hand as done, if it is seen to be: nothing is done to the machine"],
 ];
 

@@ -79,7 +79,7 @@ async function attempt(work: Work): Promise<PassOutcome | Proven> {
 }
 
 /**
- * Before anything is begun anew: what the attempt before began, and could not take back when it failed. A script that runs on while
+ * Before anything is begun anew: what the attempt before began, and could not undo when it failed. A script that runs on while
  * its machine cannot be reached would else run beside the next one, and be forgotten over it.
  */
 async function clearTheWay(work: Work, evidence: JsonObject): Promise<PassOutcome> {
@@ -142,7 +142,7 @@ async function goOn(work: Work, kind: AnyStep, acting: Acting): Promise<PassOutc
 
 /**
  * What was set for a restart to come is not in force any more, since the run before took it back when it ended: it is set again
- * before anything is done. Where people have restarted the machine meanwhile it stays taken back.
+ * before anything is done. Where people have restarted the machine meanwhile it stays undone.
  */
 function setAgainFirst({ run, step, visit, log }: Work, lost: readonly StepStatus[]): PassOutcome {
   const steps = run.facts.steps.map((one) => {

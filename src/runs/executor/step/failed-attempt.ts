@@ -9,7 +9,7 @@ import { isSettled, type UndoResult, undoFinally, undoStep } from "../undo.ts";
 import * as visits from "./visit.ts";
 import { type PassOutcome, save, type Work } from "./work.ts";
 
-/** Counts the attempt, takes back what it began, and has the next one come after a pause; after the last one the step has failed. */
+/** Counts the attempt, undoes what it began, and has the next one come after a pause; after the last one the step has failed. */
 export async function failAttempt(work: Work, error: unknown): Promise<PassOutcome> {
   const { run, step, visit, context, log } = work;
   const message = messageOf(error);
@@ -40,7 +40,7 @@ export async function failAttempt(work: Work, error: unknown): Promise<PassOutco
     reason: message,
   });
   const isFinal = failed.state === "FAILED";
-  // Otherwise the next attempt goes by the evidence of this one, and what this one began is not to be taken back under it.
+  // Otherwise the next attempt goes by the evidence of this one, and what this one began is not to be undone under it.
   const isOver = isFinal || !mayHaveActed;
   const end = isOver ? await takeBackAttempt(work, { isFinal, isRefusal: work.isActing && !isBug }) : NOT_OVER;
   const after = end.isSettled ? visits.settled(failed) : failed;

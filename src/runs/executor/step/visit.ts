@@ -39,7 +39,7 @@ const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">, round: number): S
   needsPerson: false,
 });
 
-/** As if it had never been visited, but for what is still to be taken back. */
+/** As if it had never been visited, but for what is still to be undone. */
 export const toDoAgain = (visit: StepStatus): StepStatus => ({
   ...notBegun(visit, visit.round),
   toTakeBack: visit.toTakeBack,
@@ -52,7 +52,7 @@ export const takenBack = (visit: StepStatus, { isSettled }: { readonly isSettled
     ? { ...settled(visit), takenBack: true }
     : { ...visit, takenBack: true, toTakeBack: visit.evidence, receiptToTakeBack: visit.receipt };
 
-/** Nothing of it is left that an undo could take back. */
+/** Nothing of it is left to undo. */
 export const settled = (visit: StepStatus): StepStatus => ({ ...visit, toTakeBack: null, receiptToTakeBack: null });
 
 export const beginVisit = (step: Step, now: Date, round = 1): StepStatus => begin(notBegun(step, round), now);
@@ -107,7 +107,7 @@ export const announced = (visit: StepStatus, { instance, clock }: { instance: st
   resumed: false,
 });
 
-/** What was announced did not happen, and will not: there is nothing to take back. */
+/** What was announced did not happen, and will not: there is nothing to undo. */
 export const withdrawn = (visit: StepStatus): StepStatus => settled(withoutEvidence(visit));
 
 export const acted = (visit: StepStatus, now: Date, { receipt }: Acted = {}): StepStatus =>

@@ -171,6 +171,39 @@ describe("a rack whose trays others work on", () => {
     expect(switched).toEqual([]);
   });
 
+  test("has its request expire when it has waited for too long, names the holders, and goes on after a new one", async () => {
+    const trays = await readyRack("c-expire", 2);
+    const [run = ""] = await occupy(trays.slice(0, 1), "expire");
+    await until(run, "RUNNING");
+    await start("c-expire");
+    await eventually(async () => (await racks.rack("c-expire")).outcome !== null, { what: "it waits" });
+    // Its half an hour is over.
+    await surface.db.execute(
+      `update claims set requested_at = requested_at - interval '31 minutes', bars_until = bars_until - interval '31 minutes'
+        where holder_id = 'c-expire'`,
+    );
+    await racks.wake("c-expire");
+    const { lastMaintenanceRequest, state, maintenanceRequest } = await eventually(
+      async () => {
+        const rack = await racks.rack("c-expire");
+        return rack.lastMaintenanceRequest !== null && rack;
+      },
+      { what: "it expires" },
+    );
+    expect(lastMaintenanceRequest).toMatchObject({ outcome: "expired", message: expect.stringContaining(run) });
+    expect([state.name, maintenanceRequest]).toEqual(["ready", null]);
+    expect(
+      await surface.db.query("select * from claims where holder_id = 'c-expire'"),
+      "nothing waits any more",
+    ).toEqual([]);
+    await allow(...trays);
+    await until(run, "SUCCEEDED");
+    await start("c-expire");
+    await eventually(async () => (await racks.rack("c-expire")).lastMaintenanceRequest?.outcome === "completed", {
+      what: "a new request is carried out",
+    });
+  });
+
   test("carries out a reprovision in place of the request that waits, and says by whom that was superseded", async () => {
     const trays = await readyRack("c-super", 1);
     const [run = ""] = await occupy(trays, "super");

@@ -1,3 +1,5 @@
+import { DECOMMISSION_STAGES } from "../../src/runs/workflows/fleet/decommission-stages.ts";
+import { fleetDecommission } from "../../src/runs/workflows/fleet/fleet-decommission.ts";
 import { fleetOnboarding } from "../../src/runs/workflows/fleet/fleet-onboarding.ts";
 import { ONBOARDING_STAGES } from "../../src/runs/workflows/fleet/onboarding-stages.ts";
 import type { Workflow } from "../../src/runs/workflows/workflow.ts";
@@ -32,6 +34,15 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
         source: "`src/runs/workflows/fleet/onboarding-stages.ts`",
         workflow: fleetOnboarding as Workflow,
         rows: ONBOARDING_STAGES,
+      }),
+    ],
+    [
+      "docs/lifecycles/fleet-decommission.md",
+      stagesPage({
+        title: "Workflow: fleet decommission",
+        source: "`src/runs/workflows/fleet/decommission-stages.ts`",
+        workflow: fleetDecommission as Workflow,
+        rows: DECOMMISSION_STAGES,
       }),
     ],
     ["docs/reference/api.md", await apiPage()],

@@ -275,6 +275,20 @@ export declare type DecommissionNodeRequest = Message<"millwright.v1.Decommissio
    * @generated from field: string mode = 3;
    */
   mode: string;
+
+  /**
+   * The agent will not answer any more, and is not asked. For full_decommission and reimage, where MAAS erases the disks.
+   *
+   * @generated from field: bool agent_gone = 4;
+   */
+  agentGone: boolean;
+
+  /**
+   * A quarantined node is lifted out of quarantine, once it is validated. For soft_reset and storage_cleanup.
+   *
+   * @generated from field: bool lift_quarantine = 5;
+   */
+  liftQuarantine: boolean;
 };
 
 /**
@@ -298,6 +312,87 @@ export declare type DecommissionNodeResponse = Message<"millwright.v1.Decommissi
  * Use `create(DecommissionNodeResponseSchema)` to create a new message.
  */
 export declare const DecommissionNodeResponseSchema: GenMessage<DecommissionNodeResponse>;
+
+/**
+ * @generated from message millwright.v1.PreviewDecommissionRequest
+ */
+export declare type PreviewDecommissionRequest = Message<"millwright.v1.PreviewDecommissionRequest"> & {
+  /**
+   * @generated from field: string node = 1;
+   */
+  node: string;
+
+  /**
+   * As in DecommissionNodeRequest.
+   *
+   * @generated from field: string mode = 2;
+   */
+  mode: string;
+
+  /**
+   * @generated from field: bool agent_gone = 3;
+   */
+  agentGone: boolean;
+
+  /**
+   * @generated from field: bool lift_quarantine = 4;
+   */
+  liftQuarantine: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewDecommissionRequest.
+ * Use `create(PreviewDecommissionRequestSchema)` to create a new message.
+ */
+export declare const PreviewDecommissionRequestSchema: GenMessage<PreviewDecommissionRequest>;
+
+/**
+ * @generated from message millwright.v1.PreviewDecommissionResponse
+ */
+export declare type PreviewDecommissionResponse = Message<"millwright.v1.PreviewDecommissionResponse"> & {
+  /**
+   * What the job would come through where all goes well.
+   *
+   * @generated from field: repeated millwright.v1.DecommissionStage stages = 1;
+   */
+  stages: DecommissionStage[];
+
+  /**
+   * Allocations of the node that are open now: the job ends them, or fails by them where its mode ends none.
+   *
+   * @generated from field: repeated string allocations = 2;
+   */
+  allocations: string[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewDecommissionResponse.
+ * Use `create(PreviewDecommissionResponseSchema)` to create a new message.
+ */
+export declare const PreviewDecommissionResponseSchema: GenMessage<PreviewDecommissionResponse>;
+
+/**
+ * @generated from message millwright.v1.DecommissionStage
+ */
+export declare type DecommissionStage = Message<"millwright.v1.DecommissionStage"> & {
+  /**
+   * @generated from field: string stage = 1;
+   */
+  stage: string;
+
+  /**
+   * Why it has nothing to do; empty: it has.
+   *
+   * @generated from field: string skipped = 2;
+   */
+  skipped: string;
+};
+
+/**
+ * Describes the message millwright.v1.DecommissionStage.
+ * Use `create(DecommissionStageSchema)` to create a new message.
+ */
+export declare const DecommissionStageSchema: GenMessage<DecommissionStage>;
 
 /**
  * @generated from message millwright.v1.RetireNodeRequest
@@ -857,6 +952,16 @@ export declare const FleetNodeService: GenService<{
     methodKind: "unary";
     input: typeof DecommissionNodeRequestSchema;
     output: typeof DecommissionNodeResponseSchema;
+  },
+  /**
+   * What a decommission would come through as things are now. Starts nothing.
+   *
+   * @generated from rpc millwright.v1.FleetNodeService.PreviewDecommission
+   */
+  previewDecommission: {
+    methodKind: "unary";
+    input: typeof PreviewDecommissionRequestSchema;
+    output: typeof PreviewDecommissionResponseSchema;
   },
   /**
    * Drains a node and takes it out of scheduling; it keeps its identity. The same request_id again finds its job.

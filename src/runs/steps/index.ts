@@ -1,7 +1,7 @@
 import { collectSteps } from "../model/step.ts";
 import { batchRuns } from "./batch-runs.ts";
 import { bootDevice } from "./boot-device.ts";
-import { cleanupStorage, drainNode, scrubGpu, validateCleanNode } from "./fleet/node-tasks.ts";
+import { decommissionSteps } from "./fleet/decommission/index.ts";
 import { onboardingSteps } from "./fleet/onboarding/index.ts";
 import { join } from "./join.ts";
 import { net } from "./net.ts";
@@ -33,7 +33,7 @@ export const serverSteps = collectSteps([
   batchRuns,
   ...[updateFirmware, activateFirmware, setDevicePower, validateDevice],
   ...[configureFabric, validateFabric, rackFirmware, rackPower, validateDevices],
-  ...[drainNode, cleanupStorage, scrubGpu, validateCleanNode],
+  ...decommissionSteps,
   ...onboardingSteps,
   ...[submitFirmware, followFirmwareJob, configureManagedFabric, validateManagedFabric],
 ]);

@@ -5,7 +5,6 @@ import type { FleetAllocation } from "../../lifecycles/fleet-allocation/fleet-al
 import { fleetAllocationLifecycle } from "../../lifecycles/fleet-allocation/lifecycle.ts";
 import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import { findAllocationOfRequest, listAllocations } from "../../store/fleet/allocations.ts";
-import { findNodesNamed, type NodeRef } from "../../store/fleet/node-refs.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
@@ -15,6 +14,7 @@ import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { findNode } from "./find-node.ts";
 
 export type { FleetAllocation } from "../../lifecycles/fleet-allocation/fleet-allocation.ts";
 
@@ -40,7 +40,7 @@ export async function requestAllocation(
 ): Promise<FleetAllocation> {
   const tenant = checkText(input.tenant, "tenant");
   const requestId = checkText(input.requestId, "request_id");
-  const { id: node } = await getNodeNamed(deps.db, checkText(input.node, "node"));
+  const { id: node } = await findNode(deps.db, input.node);
   const id = idOf(node, requestId);
   return deps.db.transaction(async (tx) => {
     // Whoever drains the node holds its lock as well: none is given away behind the one who counts its allocations.
@@ -50,12 +50,16 @@ export async function requestAllocation(
     ]);
     const made = await findAllocationOfRequest(tx, { node, requestId });
     if (made) return checkSame(made, tenant);
-    const { state, hostname } = await getNodeNamed(tx, node);
-    if (state !== "active")
-      throw new AppError("failed_precondition", `fleet node ${hostname} is ${state}: only an active one is allocated`, {
-        field: "node",
-        next: `millwright fleet show ${node}`,
-      });
+    const { state, hostname } = await findNode(tx, node);
+    if (state.name !== "active")
+      throw new AppError(
+        "failed_precondition",
+        `fleet node ${hostname} is ${state.name}: only an active one is allocated`,
+        {
+          field: "node",
+          next: `millwright fleet show ${node}`,
+        },
+      );
     const row = { node, tenant, request_id: requestId, created_by: actorOf(caller) };
     await create(tx, storeOf(deps.stores, kind), { id, row, ...doneBy(caller) });
     return getAllocation({ db: tx }, id);
@@ -90,7 +94,7 @@ export async function pageAllocations(deps: ServiceDeps, filter: AllocationFilte
   const query = { of: "fleet_allocations", node: filter.node, state, tenant };
   const [after] = parsePageToken(deps.secrets, filter.pageToken, query, 1) ?? [];
   const db = deps.lists ?? deps.db;
-  const node = filter.node === "" ? undefined : await getNodeNamed(db, filter.node);
+  const node = filter.node === "" ? undefined : await findNode(db, filter.node);
   const rows = await listAllocations(db, {
     ...(node && { node: node.id }),
     ...(state !== "" && { state }),
@@ -122,25 +126,6 @@ export async function releaseAllocation(
 /** Why it is as it is, for people; empty where there is nothing to say. */
 export const messageOfAllocation = ({ cause }: FleetAllocation["state"], outcome: FleetAllocation["outcome"]): string =>
   cause ?? outcome?.reason ?? "";
-
-/** The one node of this id or host name. */
-async function getNodeNamed(db: Queryable, name: string): Promise<NodeRef> {
-  const [found, another] = await findNodesNamed(db, [name]);
-  if (!found)
-    throw new AppError("not_found", `fleet node ${name.slice(0, 80)} does not exist`, {
-      field: "node",
-      next: "millwright fleet list",
-    });
-  if (another)
-    throw wrongField(
-      "node",
-      `${name} is a node at site ${found.site} and at site ${another.site}: name one by its id`,
-      {
-        next: "millwright fleet list",
-      },
-    );
-  return found;
-}
 
 function checkSame(made: FleetAllocation, tenant: string): FleetAllocation {
   if (made.tenant === tenant) return made;

@@ -23,11 +23,13 @@ export interface NewFleetJob {
   readonly requestId: string;
   readonly fingerprint: string;
   readonly mode?: DecommissionParam;
+  /** What the choice of stages goes by besides. */
+  readonly params?: Readonly<Record<string, string>>;
 }
 
 /** Starts a job on the node, as a part of what the caller does; the caller holds the locks of the node and of the run. */
 export async function createFleetJob(tx: Transaction, deps: RunDeps, caller: Caller, job: NewFleetJob): Promise<void> {
-  const { id, workflow: kind, node, requestId, fingerprint, mode } = job;
+  const { id, workflow: kind, node, requestId, fingerprint, mode, params = {} } = job;
   await refuseSecondJob(tx, node.id);
   const workflow = workflowOf(deps, { workflow: kind });
   const policy = await policyOf(tx, node);
@@ -36,7 +38,7 @@ export async function createFleetJob(tx: Transaction, deps: RunDeps, caller: Cal
     ...{ id, target: nodeKey(node.id), requestId, fingerprint, facts: {} },
     type: FLEET_RUN_TYPES[kind],
     plan: planOfJob(made, deps.steps),
-    params: paramsOfJob(made),
+    params: { ...paramsOfJob(made), ...params },
   });
 }
 

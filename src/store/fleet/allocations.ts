@@ -89,3 +89,9 @@ export async function findAllocationOfRequest(
   const text = `${SELECT} where t.node = $1 and t.request_id = $2`;
   return parseRows(await db.query<AllocationRow>(text, [node, requestId]), parseAllocation).things[0];
 }
+
+/** Those of a node that somebody uses or is about to, in the order of their ids. */
+export async function listOpenAllocations(db: Queryable, node: string): Promise<readonly FleetAllocation[]> {
+  const text = `${SELECT} where t.node = $1 and t.state not in ('released', 'failed') order by t.id`;
+  return parseRows(await db.query<AllocationRow>(text, [node]), parseAllocation).things;
+}

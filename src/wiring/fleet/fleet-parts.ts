@@ -1,18 +1,21 @@
 import { StepFailure } from "../../kernel/errors.ts";
+import type { OnLeaving } from "../../runs/steps/fleet/decommission/on-leaving.ts";
 import type { MaasOfSite, OnFleetNode } from "../../runs/steps/fleet/on-fleet-node.ts";
 import type { OnOnboarding } from "../../runs/steps/fleet/onboarding/on-onboarding.ts";
 import { placeOfUrl } from "../../services/fleet/site-target.ts";
 import { fleetSites, getApiKey } from "../../store/fleet/sites.ts";
 import type { TargetTools } from "../things/thing.ts";
 import { agentOfNode, enrolmentOfNode } from "./agent-parts.ts";
+import { leavingPartsOf } from "./leaving-parts.ts";
 import { onboardingPartsOf } from "./onboarding-parts.ts";
 
 /** What a step on a fleet node is given. */
 export const fleetPartsOf =
   (tools: TargetTools) =>
-  (target: OnFleetNode["target"]): OnOnboarding => ({
+  (target: OnFleetNode["target"]): OnOnboarding & OnLeaving => ({
     target,
     ...onboardingPartsOf(tools, target),
+    ...leavingPartsOf(tools, target),
     maas: () => maasOfSite(tools, target.site),
     agent: agentOfNode(tools, target.id),
     enrolment: enrolmentOfNode(tools, target),

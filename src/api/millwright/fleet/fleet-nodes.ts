@@ -1,14 +1,13 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { FleetNodeService } from "../../../../contract/millwright/v1/fleet_node_pb.js";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { decommissionNode, previewDecommission, retireNode } from "../../../services/fleet/decommission.ts";
 import { actOnNode } from "../../../services/fleet/node-actions.ts";
 import {
   abortDrain,
-  decommissionNode,
   quarantineNode,
   reactivateNode,
   recoverNode,
-  retireNode,
   rollbackRemoval,
 } from "../../../services/fleet/node-verbs.ts";
 import { pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
@@ -65,6 +64,10 @@ export const fleetJobs = (deps: RunDeps) =>
     async decommissionNode(request, { values }) {
       await decommissionNode(deps, values.get(callerKey), request);
       return detailOf(deps, request.node);
+    },
+    async previewDecommission(request) {
+      const { stages, allocations } = await previewDecommission(deps, request);
+      return { stages: stages.map((stage) => ({ ...stage })), allocations: [...allocations] };
     },
     async retireNode(request, { values }) {
       await retireNode(deps, values.get(callerKey), request);

@@ -1,15 +1,14 @@
 import { z } from "zod";
 import type { Caller } from "../../../services/call/caller.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { decommissionNode, previewDecommission, retireNode } from "../../../services/fleet/decommission.ts";
 import { actOnNode, FLEET_ACTIONS } from "../../../services/fleet/node-actions.ts";
 import {
   abortDrain,
-  decommissionNode,
   type NodeVerb,
   quarantineNode,
   reactivateNode,
   recoverNode,
-  retireNode,
   rollbackRemoval,
 } from "../../../services/fleet/node-verbs.ts";
 import { type FleetNodeRecord, type FleetNodeView, pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
@@ -78,6 +77,15 @@ const newNode = z.strictObject({
   ...{ request_id: requestId, site: z.string(), profile: z.string(), sku: z.string(), hostname: z.string() },
   ipmi_ip: z.string().default("").describe("Of its management controller; only a manual node may have none."),
   mode: z.enum(["maas", "manual"]).default("maas"),
+});
+
+const leaving = {
+  mode: z.enum(["soft_reset", "reimage", "full_decommission", "storage_cleanup"]),
+  agent_gone: z.boolean().default(false).describe("The agent is not asked; where MAAS erases the disks."),
+  lift_quarantine: z.boolean().default(false).describe("Once the node is validated."),
+};
+const howOf = (how: { readonly mode: string; readonly agent_gone: boolean; readonly lift_quarantine: boolean }) => ({
+  ...{ mode: how.mode, agentGone: how.agent_gone, liftQuarantine: how.lift_quarantine },
 });
 
 const shown = async (deps: ServiceDeps, name: string) => one(detailJson(await viewNode(deps, name)));
@@ -184,16 +192,33 @@ const jobRoutes = (deps: RunDeps): AnyRoute[] => [
   defineRoute({
     ...{ method: "POST", path: `${ONE}/decommission`, tag: TAG, summary: "Starts a decommission.", params },
     body: z.strictObject({
-      mode: z.enum(["soft_reset", "reimage", "full_decommission", "storage_cleanup"]),
+      ...leaving,
       request_id: requestId,
     }),
     errors: { ...unknown, ...REFUSED, 409: "The request_id was used for another request." },
     example: { mode: "storage_cleanup", request_id: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d" },
     answer: objectOf(detail),
-    handle: async ({ params: { node: name }, body: { mode, request_id }, caller }) => {
-      await decommissionNode(deps, caller, { node: name, mode, requestId: request_id });
+    handle: async ({ params: { node: name }, body: { request_id, ...how }, caller }) => {
+      await decommissionNode(deps, caller, { node: name, ...howOf(how), requestId: request_id });
       return shown(deps, name);
     },
+  }),
+  defineRoute({
+    ...{ method: "POST", path: `${ONE}/decommission/preview`, tag: TAG, params },
+    summary: "What a decommission would come through as things are now.",
+    body: z.strictObject(leaving),
+    errors: { ...unknown, ...REFUSED },
+    example: { mode: "full_decommission" },
+    answer: objectOf(
+      z
+        .object({
+          stages: z.array(z.object({ stage: z.string(), skipped: z.string().describe("Why; empty: it is not.") })),
+          allocations: z.array(z.string()),
+        })
+        .meta({ id: "FleetDecommissionPreview" }),
+    ),
+    handle: async ({ params: { node: name }, body }) =>
+      one(await previewDecommission(deps, { node: name, ...howOf(body) })),
   }),
   defineRoute({
     ...{

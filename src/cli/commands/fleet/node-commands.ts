@@ -3,7 +3,14 @@ import type { Run } from "../../client/session.ts";
 import { YES_OPTION } from "../../terminal/confirm.ts";
 import { FILTER_OPTION, YES_TO_FILTER } from "../device/many-options.ts";
 import { addListOptions } from "../options/list-options.ts";
-import type { JobOptions, ListNodesOptions, MoveOptions, NodeWord, OnboardOptions } from "./nodes.ts";
+import type {
+  DecommissionOptions,
+  JobOptions,
+  ListNodesOptions,
+  MoveOptions,
+  NodeWord,
+  OnboardOptions,
+} from "./nodes.ts";
 
 const NODES = ["[nodes...]", "their ids or host names"] as const;
 const COMMENT = ["--comment <text>", "kept in the history"] as const;
@@ -72,11 +79,14 @@ function addJobs(fleet: Command, run: Run): void {
     .argument(...NODES)
     .description("clean, reimage or remove nodes")
     .requiredOption("--mode <mode>", "soft_reset, reimage, full_decommission or storage_cleanup")
+    .option("--agent-gone", "do not ask the agent, which will not answer any more; where MAAS erases the disks")
+    .option("--lift-quarantine", "end the quarantine of nodes once they are validated")
+    .option("--dry-run", "show the stages, and start nothing")
     .option(FILTER_OPTION, FILTER)
     .option(...YES_OPTION)
     .option(...WAIT)
     .addHelpText("after", "\nExample:\n  millwright fleet decommission gpu-17 --mode storage_cleanup --wait")
-    .action((ids: string[], options: Omit<JobOptions, "ids"> & { mode: string }) =>
+    .action((ids: string[], options: Omit<DecommissionOptions, "ids">) =>
       run(async (session) => (await load()).decommission(session, { ...options, ids })),
     );
   fleet

@@ -176,15 +176,20 @@ async function askFirst(session: Session, what: string, { ids, yes = false, filt
   if (!yes && filter === undefined && ids.length > 0) await confirm(session, { what: `${what} ${ids.join(", ")}?` });
 }
 
-export async function decommission(
-  session: Session,
-  options: JobOptions & { readonly mode: string },
-): Promise<number | undefined> {
-  const { mode } = options;
+export interface DecommissionOptions extends JobOptions {
+  readonly mode: string;
+  readonly agentGone?: boolean;
+  readonly liftQuarantine?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export async function decommission(session: Session, options: DecommissionOptions): Promise<number | undefined> {
+  const { mode, agentGone = false, liftQuarantine = false } = options;
+  if (options.dryRun) return (await import("./decommission-preview.ts")).previewDecommissions(session, options);
   await askFirst(session, `Decommission by ${mode}`, options);
   const client = await session.client(FleetNodeService);
   return withJob(session, "decommission", options, async (node) => {
-    const request = { node, mode, requestId: randomUUID() };
+    const request = { node, mode, agentGone, liftQuarantine, requestId: randomUUID() };
     return (await client.decommissionNode(request, { signal: session.signal })).node;
   });
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { hours } from "../../../src/kernel/time/duration.ts";
 import { registerMachine, type SpecInput } from "../../../src/services/machine/machines.ts";
 import { retireMachine } from "../../../src/services/machine/phase-changes.ts";
 import { acquire } from "../../../src/store/lifecycle/claims/claims.ts";
+import { removeOldEntries } from "../../../src/store/lifecycle/journal-retention.ts";
 import { wishFor } from "../../support/claims.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
@@ -352,6 +354,24 @@ test("events tell everything that happened, newest first, by type and in pages",
   });
   expect((await events("?limit=1&offset=3")).data).toMatchObject([{ event_type: "created" }]);
   expect(await api.call("GET", at("nobody", "/events"))).toMatchObject({ status: 404 });
+});
+
+test("an entry of a history keeps its id, whatever is added after it and removed before it", async () => {
+  const { id } = await api.register();
+  await api.move(id, "pending");
+  await api.move(id, "installing", { force: true });
+  const idsOf = async () => (await api.history(id)).data.map((entry) => entry.id);
+  const before = await idsOf();
+  expect(new Set(before).size).toBe(2);
+  await api.place(id, "install_failed");
+  await api.move(id, "pending", { force: true });
+  expect((await idsOf()).slice(1)).toEqual(before);
+  const { db } = api.deps;
+  await db.execute("update journal set at = at - interval '400 days' where id = $1", [id]);
+  await removeOldEntries(db, hours(365 * 24), 5_000);
+  const [last, ...others] = await idsOf();
+  expect(others).toEqual([]);
+  expect(before).not.toContain(last);
 });
 
 describe("POST /nodes/bulk/change-state", () => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Config } from "../../config.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
@@ -7,6 +8,14 @@ import { addSite, changeSite, getSite } from "../../services/fleet/sites.ts";
 
 const maasSchema = z.object({ url: z.string(), api_key: z.string() });
 const NAME = "sim";
+
+/** Simulated servers run their agents on this computer: they reach the server where it listens, unless somebody says otherwise. */
+export function withAgentsHere(config: Config): Config {
+  const { fleet, install, http } = config;
+  if (fleet.publicUrl !== null || install.publicUrl !== null || http.listen.port === 0) return config;
+  const { host, port } = http.listen;
+  return { ...config, fleet: { ...fleet, publicUrl: `http://${host.includes(":") ? `[${host}]` : host}:${port}` } };
+}
 
 /** The MAAS of a simulated site as the site `sim`, with a profile of that name; what is on record already stays. */
 export async function recordSimulatedMaas(deps: ServiceDeps, caller: Caller, controlUrl: string): Promise<void> {

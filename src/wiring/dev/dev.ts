@@ -7,7 +7,7 @@ import { createToken, verifyToken } from "../../services/system/tokens.ts";
 import { refuseIfOwned } from "../../store/embedded/owner-lock.ts";
 import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { StopSequence } from "../stop-sequence.ts";
-import { recordSimulatedMaas } from "./dev-fleet.ts";
+import { recordSimulatedMaas, withAgentsHere } from "./dev-fleet.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
 import {
@@ -42,7 +42,7 @@ const inventorySchema = z.array(
 
 /** Everything on one machine: a simulated datacentre, the server, a token that the command line finds, and the inventory on record. */
 export async function startDev(given: ServerOptions & { readonly simulatorFlags: readonly string[] }): Promise<Dev> {
-  const options = { ...given, config: withSimulatedFiles(given.config) };
+  const options = { ...given, config: withAgentsHere(withSimulatedFiles(given.config)) };
   // Before the simulator, which would stumble over the other's and say nothing of whose it is.
   if (options.config.database.url === null) refuseIfOwned(options.config.dataDir);
   const stops = new StopSequence(options.log);

@@ -445,7 +445,11 @@ describe.concurrent("a maintenance that is terminated", () => {
       what: "it waits for the rack",
       seen: pending,
     });
-    await carryOut(site, "millwright rack maintenance terminate ended");
+    const terminate = "millwright rack maintenance terminate ended";
+    const suggested = async () => (await explainRack("ended")).nextCommands.map(({ command }) => command);
+    expect(await suggested()).toContain(terminate);
+    await carryOut(site, terminate);
+    expect(await suggested(), "it is being terminated").not.toContain(terminate);
     await untilTold(tray, "the run is canceled when this has ended");
     expect((await site.runs.getRun({ runId })).phase).toBe(Run_Phase.PENDING);
     expect((await site.rack("ended")).state.name).toBe("maintenance");

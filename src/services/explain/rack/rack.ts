@@ -3,6 +3,7 @@ import { rackLifecycle } from "../../../lifecycles/rack/lifecycle.ts";
 import { describeCounts } from "../../../lifecycles/rack/members.ts";
 import { listRacksAtWork, listRacksFailedByThemselves } from "../../../store/rack/admission.ts";
 import type { RackRecord } from "../../../store/rack/racks.ts";
+import { listRuns } from "../../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../../call/deps.ts";
 import { findRack } from "../../rack/find-rack.ts";
 import { explainByRun } from "../active-run.ts";
@@ -42,7 +43,9 @@ export async function explainRack(deps: ServiceDeps, id: string): Promise<Explan
       `rack maintenance terminate ${rack.id}`,
       "stops the maintenance; a flash that has begun runs to its end",
     );
-    return { ...byRun, nextCommands: inOrder([...byRun.nextCommands, terminate, history]) };
+    const [run] = rack.state.run === undefined ? [] : await listRuns(deps.db, { ids: [rack.state.run] });
+    const isEnding = run !== undefined && run.cancelRequestedAt !== null;
+    return { ...byRun, nextCommands: inOrder([...byRun.nextCommands, ...(isEnding ? [] : [terminate]), history]) };
   }
   const isAtWork = rack.state.name !== "ready" && rack.state.name !== "error";
   const pass = await findNextPass(deps.db, key, { now: nowOf(deps), isAtWork });

@@ -203,6 +203,10 @@ export const SETTINGS = {
     default: 100,
     doc: "Checks of machines a second, at most, per replica. A fleet too large for it is checked less often.",
   }),
+  "fleet.reconcile_interval": setting(kinds.duration("1s", "1h"), {
+    default: "20s",
+    doc: "How often the machines of each fleet site's MAAS are listed and compared with the nodes: one call a site, however many nodes there are. A MAAS that needs long for it is asked less often: ten times as long as it needs.",
+  }),
   "scripts.directory": optional(kinds.path("directory"), {
     doc: "Scripts (`*.sh`) and Ansible playbooks (`*.yml`, `*.yaml`) of the site, which plans name as `script_ref`; one of the same name takes the place of a shipped one. Read again whenever a run is started; all replicas need the same.",
   }),

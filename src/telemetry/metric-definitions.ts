@@ -113,6 +113,32 @@ export const METRICS = {
     labels: ["kind"],
     doc: "Times that a thing was set apart, since its row cannot be read or what it led to cannot be written.",
   },
+  millwright_fleet_listing_seconds: {
+    type: "histogram",
+    labels: ["outcome"],
+    buckets: DEVICE_SECONDS,
+    doc: "Listings of the machines of fleet sites, by result: answered, failed, doubted (more than half of the nodes would have been quarantined), overtaken by another replica.",
+  },
+  millwright_fleet_observation_age_seconds: {
+    type: "gauge",
+    labels: [],
+    doc: "How old the oldest listing is that nodes are compared with; 0 where no node is bound to a machine of MAAS. The same on every replica.",
+  },
+  millwright_fleet_sites_failing: {
+    type: "gauge",
+    labels: [],
+    doc: "Fleet sites whose MAAS did not list its machines the last time. The same on every replica.",
+  },
+  millwright_fleet_drift: {
+    type: "gauge",
+    labels: ["reason"],
+    doc: "Nodes whose machine in MAAS is not what it should be, while no job of theirs runs. Those that were quarantined for it are counted as things in that state. The same on every replica.",
+  },
+  millwright_fleet_jobs: {
+    type: "gauge",
+    labels: ["workflow", "state"],
+    doc: "Nodes by the state of their latest job: fleet_onboarding or fleet_decommission. Removed nodes are left out. The same on every replica.",
+  },
   millwright_work_due: { type: "gauge", labels: ["kind"], doc: "Things that are due and that no replica works on." },
   millwright_work_leased: { type: "gauge", labels: ["kind"], doc: "Things that some replica works on." },
   millwright_work_oldest_due_seconds: {

@@ -46,6 +46,12 @@ export const observeChecks = (metrics: Metrics) => ({
     metrics.observe("millwright_condition_look_seconds", { outcome }, inSeconds(took)),
 });
 
+/** Fits `SitesObserver`. */
+export const observeSites = (metrics: Metrics) => ({
+  listed: ({ outcome, took }: { outcome: string; took: Duration }) =>
+    metrics.observe("millwright_fleet_listing_seconds", { outcome }, inSeconds(took)),
+});
+
 /** Fits `EventsObserver`. */
 export const observeEvents = (metrics: Metrics) => ({
   nudged: (kind: string) => metrics.count("millwright_event_nudges_total", { kind }),

@@ -26,6 +26,7 @@ import { observeChecks, observeDeviceCalls, observeEngine, observeSteps } from "
 import { readCaCertificates } from "./ca-certificates.ts";
 import { type CheckPlacesWiring, wireCheckPlaces } from "./check-places.ts";
 import { wireDeviceEvents } from "./device-events.ts";
+import { collectFleet, fleetLoops } from "./fleet/fleet-loops.ts";
 import { type HandlerWiring, wireHandlers, wireRunTargets } from "./handlers.ts";
 import { type MachineHardware, wireMachineHardware } from "./machine-hardware.ts";
 import type { FirmwareFiles } from "./rack/artifacts.ts";
@@ -109,6 +110,7 @@ function collectLoops(metrics: Metrics, db: Database, tail: JournalTail): void {
     const { lagSeconds } = await measureChecks(db);
     return { millwright_condition_lag_seconds: [{ labels: {}, value: lagSeconds }] };
   });
+  metrics.collectWith(collectFleet(db));
   metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
 }
 
@@ -211,6 +213,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       controller: (signal) => controller.run(signal),
       conditions: (signal) => conditions.run(signal),
       events: (signal) => tail.run(signal),
+      ...fleetLoops(wiring),
       ...(config.monitor.events && { device_events: (signal: AbortSignal) => deviceEvents.run(signal) }),
       notifications: async (signal) => {
         await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself

@@ -56,6 +56,7 @@ const KILLS: readonly Kill[] = [
   { at: "fleet-sites:written",     write: "add a fleet site",           before: [],                                          tables: ["fleet_sites", "journal", "secrets"] },
   { at: "fleet-sites:changed",     write: "change the fleet site",      before: ["add a fleet site"],                        tables: ["fleet_sites", "journal", "secrets"] },
   { at: "fleet-sites:removed",     write: "remove the fleet site",      before: ["add a fleet site"],                        tables: ["fleet_sites", "journal", "secrets"] },
+  { at: "fleet-observations:written", write: "record what MAAS shows",  before: ["add a fleet site"],                        tables: ["fleet_observations"] },
   { at: "fleet-profiles:written",  write: "set a fleet profile",        before: ["add a fleet site"],                        tables: ["fleet_profiles", "journal"] },
   { at: "fleet-profiles:removed",  write: "remove the fleet profile",   before: ["add a fleet site", "set a fleet profile"], tables: ["fleet_profiles", "journal"] },
   { at: "fleet-roce:written",      write: "assign RoCE addresses",      before: ["add a fleet site"],                        tables: ["fleet_roce_links", "journal"] },
@@ -143,6 +144,25 @@ describe("a server killed at", () => {
     await carryOut("note a rejected sign-in");
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 2 }]);
   });
+
+  test.each([
+    ["fleet-site-watches:noted", "claim the fleet site", { epoch: 0, is_held: false }],
+    ["fleet-site-watches:claimed", "claim the fleet site", { epoch: 1, is_held: true }],
+    ["fleet-site-watches:released", "release the fleet site", { epoch: 1, is_held: false }],
+  ] as const)(
+    "%s leaves the site to the others, at the latest when its lease ends",
+    async (failPoint, write, found) => {
+      const { db } = await prepare(["add a fleet site", "bind a fleet node"]);
+      if (write === "release the fleet site") await carryOut("claim the fleet site", "claim the fleet site");
+      const victim = await startVictim(write, failPoint);
+      expect(await victim.exited, victim.transcript()).toEqual(killed);
+      const watches = () => db.query("select epoch, lease_owner is not null as is_held from fleet_site_watches");
+      expect(await watches()).toEqual([found]);
+      await db.execute("update fleet_site_watches set due_at = now()"); // as if the time had passed
+      await carryOut("claim the fleet site");
+      expect(await watches()).toEqual([{ epoch: found.epoch + 1, is_held: true }]);
+    },
+  );
 
   test("health-reports:forgotten has removed reports that ended, and no other", async () => {
     const { db } = await prepare([

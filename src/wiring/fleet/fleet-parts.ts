@@ -22,7 +22,10 @@ export const fleetPartsOf =
   });
 
 /** As it is on record now: a site may be disabled, or get another key, while jobs run. */
-async function maasOfSite({ db, secrets, maas }: TargetTools, name: string): Promise<MaasOfSite> {
+export async function maasOfSite(
+  { db, secrets, maas }: Pick<TargetTools, "db" | "secrets" | "maas">,
+  name: string,
+): Promise<MaasOfSite> {
   const [site] = await fleetSites.list(db, { names: [name] });
   const refuse = (why: string) =>
     new StepFailure("site_unavailable", `fleet site ${name} ${why}`, {

@@ -6,7 +6,7 @@ import { partOf } from "../../api/transport/service-parts.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { type FleetNodeContext, fleetNodeHandlers } from "../../lifecycles/fleet-node/handlers.ts";
 import { fleetNodeTarget } from "../../runs/targets/fleet-node.ts";
-import { explainAnyThing } from "../../services/explain/any-thing.ts";
+import { explainFleetNode } from "../../services/explain/fleet-node.ts";
 import { fleetNodeListing } from "../../store/fleet/node-list.ts";
 import { fleetNodeStore } from "../../store/fleet/nodes.ts";
 import { fleetPartsOf } from "../fleet/fleet-parts.ts";
@@ -56,7 +56,7 @@ export const fleetNode = defineThing<FleetNode>({
   store: fleetNodeStore,
   handlers: ({ clock }) => withContext(fleetNodeHandlers, (): FleetNodeContext => ({ clock })),
   runTarget,
-  explain: (deps, id) => explainAnyThing(deps, fleetNodeStore.lifecycle.kind, id, `millwright fleet show ${id}`),
+  explain: explainFleetNode,
   methods: ({ services, runs }) => [
     partOf(FleetNodeService, fleetNodes(services)),
     ...(runs ? [partOf(FleetNodeService, fleetJobs({ ...services, ...runs }))] : []),

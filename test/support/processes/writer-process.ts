@@ -2,7 +2,7 @@ import type { NetInstallOrder } from "../../../src/capabilities/net-install.ts";
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { forgetOld } from "../../../src/engine/retention.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { hours } from "../../../src/kernel/time/duration.ts";
+import { hours, seconds } from "../../../src/kernel/time/duration.ts";
 import { allSteps } from "../../../src/runs/steps/index.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
@@ -38,6 +38,8 @@ import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-i
 import { endExpiredReports } from "../../../src/store/device/health-changes.ts";
 import { dismissAgent } from "../../../src/store/fleet/agents.ts";
 import { currentEnrolment } from "../../../src/store/fleet/enrolment.ts";
+import { putObservations } from "../../../src/store/fleet/observations.ts";
+import { claimSites, releaseSite } from "../../../src/store/fleet/site-watches.ts";
 import { installOrders } from "../../../src/store/install/orders.ts";
 import { acquire, releaseAll } from "../../../src/store/lifecycle/claims/claims.ts";
 import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
@@ -276,6 +278,25 @@ export const WRITES = {
   },
   "dismiss its agent": ({ db }) => dismissAgent(db, fleetNode.id),
   "remove the fleet profile": (deps) => removeFleetProfile(deps, caller, fleetSite.name, "h100"),
+  "bind a fleet node": ({ db }) =>
+    db.transaction(async (tx) => {
+      await tx.execute(
+        `insert into fleet_nodes (id, site, profile, sku, hostname, mode, machine_id, request_id, fingerprint, created_by, state, facts)
+         values ('fn-1', $1, 'h100', 'gpu8', 'gpu-1', 'maas', 'm-1', 'r', '', 'kim', 'active', '{"systemId":"abc123"}')`,
+        [fleetSite.name],
+      );
+    }),
+  "claim the fleet site": async ({ db }) => {
+    await claimSites(db, { owner: "somebody", limit: 4, leaseFor: seconds(60) });
+  },
+  "release the fleet site": ({ db }) =>
+    releaseSite(db, { site: fleetSite.name, epoch: 1, after: seconds(20), listed: { machines: 1, ago: seconds(0) } }),
+  "record what MAAS shows": ({ db }) =>
+    db.transaction((tx) =>
+      putObservations(tx, fleetSite.name, [
+        { nodeId: "fn-1", systemId: "abc123", observed: "absent", machine: undefined, drift: { is: "fine" } },
+      ]),
+    ),
   "create a group": (deps) => createGroup(deps, caller, group),
   "delete the group": async (deps) => {
     for (const { id } of await deps.db.query<{ id: string }>("select id from device_groups"))

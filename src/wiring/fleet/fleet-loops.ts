@@ -1,0 +1,37 @@
+import { SiteReconciler } from "../../engine/fleet/site-reconciler.ts";
+import { countDrift, countFleetJobs } from "../../store/fleet/observations.ts";
+import { measureWatches } from "../../store/fleet/site-watches.ts";
+import type { Queryable } from "../../store/postgres/database.ts";
+import type { Collect } from "../../telemetry/metrics.ts";
+import { observeSites } from "../../telemetry/observers.ts";
+import type { EngineWiring } from "../engine.ts";
+import { storesOf } from "../things/all-things.ts";
+import { maasOfSite } from "./fleet-parts.ts";
+
+type Loop = (signal: AbortSignal) => Promise<void>;
+
+/** What compares nodes with what is seen of them. */
+export function fleetLoops(wiring: EngineWiring): Readonly<Record<string, Loop>> {
+  const { db, log, clock, replica, config, metrics, things, maas } = wiring;
+  if (!maas) return {};
+  const sites = new SiteReconciler({
+    ...{ db, log, clock, owner: replica, stores: storesOf(things) },
+    interval: config.fleet.reconcileInterval,
+    observer: observeSites(metrics),
+    siteOf: (name) => maasOfSite(wiring, name),
+  });
+  return { fleet_sites: (signal) => sites.run(signal) };
+}
+
+/** What only the database knows of nodes, their jobs and what MAAS shows of them. */
+export const collectFleet =
+  (db: Queryable): Collect =>
+  async () => {
+    const [watches, drift, jobs] = await Promise.all([measureWatches(db), countDrift(db), countFleetJobs(db)]);
+    return {
+      millwright_fleet_observation_age_seconds: [{ labels: {}, value: watches.ageSeconds }],
+      millwright_fleet_sites_failing: [{ labels: {}, value: watches.failing }],
+      millwright_fleet_drift: drift.map(({ drift: reason, nodes }) => ({ labels: { reason }, value: nodes })),
+      millwright_fleet_jobs: jobs.map(({ workflow, state, nodes }) => ({ labels: { workflow, state }, value: nodes })),
+    };
+  };

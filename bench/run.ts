@@ -6,6 +6,7 @@ import { measureEvents } from "./events.ts";
 import { measureKill } from "./kill.ts";
 import { measureMachines } from "./machines.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
+import { measureFleetNodes } from "./nodes/nodes-at-rest.ts";
 import { measureRacks } from "./racks.ts";
 import { measureRacksOverRedfish } from "./racks-over-redfish.ts";
 import { measureReports } from "./reports.ts";
@@ -30,6 +31,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   reports: measureReports,
   racks: measureRacks,
   "racks-over-redfish": measureRacksOverRedfish,
+  "fleet-nodes": measureFleetNodes,
 };
 
 const { values: options, positionals } = parseArgs({

@@ -10,6 +10,8 @@ import { cpuSecondsOf } from "../process-figures.ts";
 /** The simulator as a process of its own. */
 export interface SimulatedSite {
   readonly file: object;
+  /** Where people around the site act on it. */
+  readonly controlUrl: string;
   readonly firmware: readonly FirmwareRecord[];
   cpuSeconds(): number;
   stop(): Promise<void>;
@@ -37,6 +39,7 @@ export async function startSimulatedSite(site: string, speed: number): Promise<S
     const { controlUrl } = JSON.parse(line) as { readonly controlUrl: string };
     const read = async (path: string) => (await fetch(new URL(path, controlUrl))).json();
     return {
+      controlUrl,
       file: (await read("/inventory/site")) as object,
       firmware: (await read("/firmware/catalogue")) as FirmwareRecord[],
       cpuSeconds: () => cpuSecondsOf(simulator.pid ?? 0),

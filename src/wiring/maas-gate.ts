@@ -14,6 +14,8 @@ import { createSignInLedger } from "./sign-in-ledger.ts";
 
 /** A region has the care of many machines, and bears more calls at once than a BMC. */
 const AT_ONCE = 16;
+/** All nodes of a site may be onboarded at once; their calls wait for each other, and none is refused for that. */
+const MOST_WAITING = 4_096;
 
 /** How the MAAS of each site is called: within the networks, and with the authorities, that are set for BMCs. */
 export function wireMaasGate(wiring: {
@@ -27,7 +29,7 @@ export function wireMaasGate(wiring: {
   const { config, db, secrets, log, metrics, clock } = wiring;
   const { caFile, allowedNetworks } = config.bmc;
   const gateway = createBmcGateway({
-    ...{ clock, concurrency: AT_ONCE },
+    ...{ clock, concurrency: AT_ONCE, queueLimit: MOST_WAITING },
     observer: observeDeviceCalls(metrics, log),
     ledger: createSignInLedger(db, secrets, log),
   });

@@ -16,6 +16,10 @@ export const DRIFT_REASONS = {
 } as const;
 export type DriftReason = keyof typeof DRIFT_REASONS;
 
+/** Whether that is why a node was quarantined: operators and jobs have reasons of their own. */
+export const isDriftReason = (text: string | null): text is DriftReason =>
+  text !== null && Object.hasOwn(DRIFT_REASONS, text);
+
 /**
  * fine: as it should be, or nothing to do about it.
  * adopt: MAAS has gone on while no job ran; what it shows is where the next attempt begins.

@@ -1,5 +1,5 @@
 import { describeDuration, milliseconds } from "../../kernel/time/duration.ts";
-import { DRIFT_REASONS, type DriftReason, remedyOfDrift } from "../../lifecycles/fleet-node/drift.ts";
+import { DRIFT_REASONS, type DriftReason, isDriftReason, remedyOfDrift } from "../../lifecycles/fleet-node/drift.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { fleetNodeStore } from "../../store/fleet/nodes.ts";
 import { type FleetObservation, findObservations } from "../../store/fleet/observations.ts";
@@ -25,8 +25,6 @@ export async function explainFleetNode(deps: ServiceDeps, id: string): Promise<E
     nextCommands: inOrder([...(drift === undefined ? [] : [remedy(node, drift)]), ...base.nextCommands]),
   };
 }
-
-const isDriftReason = (text: string | null): text is DriftReason => text !== null && Object.hasOwn(DRIFT_REASONS, text);
 
 /** What it was quarantined for comes first; what MAAS shows of it since is told beside it. */
 function driftOfNode({ state, facts }: FleetNode, observation: FleetObservation | undefined): DriftReason | undefined {

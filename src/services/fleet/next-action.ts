@@ -1,7 +1,9 @@
 import { actionCommand } from "../../lifecycles/fleet-node/actions.ts";
+import { DRIFT_REASONS, isDriftReason, remedyOfDrift } from "../../lifecycles/fleet-node/drift.ts";
 import { FAILURE_CLASSES } from "../../lifecycles/fleet-node/failure-classes.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import type { FleetNodeState } from "../../lifecycles/fleet-node/lifecycle.ts";
+import type { FleetObservation } from "../../store/fleet/observations.ts";
 import type { FleetJobView } from "./job-view.ts";
 
 /** What an operator does next, as a command that can be run as it is printed, and why. */
@@ -14,9 +16,24 @@ export interface NextAction {
 const nothing = (why: string): NextAction => ({ command: "", why });
 
 /** A job that failed comes first; then what the state of the node leaves to people. */
-export function nextActionOf(node: Pick<FleetNode, "id" | "state" | "facts">, job: FleetJobView | null): NextAction {
+export function nextActionOf(
+  node: Pick<FleetNode, "id" | "site" | "state" | "facts">,
+  job: FleetJobView | null,
+  maas: Pick<FleetObservation, "observed" | "drift"> | null,
+): NextAction {
   const ofJob = job && actionOnJob(node.id, node.state.name as FleetNodeState, job);
-  return ofJob ?? actionOnNode(node);
+  return ofJob ?? actionOnDrift(node, maas) ?? actionOnNode(node);
+}
+
+/** Until MAAS has the machine Deployed again, there is nothing to recover the node to. */
+function actionOnDrift(
+  node: Pick<FleetNode, "id" | "site" | "state" | "facts">,
+  maas: Pick<FleetObservation, "observed" | "drift"> | null,
+): NextAction | null {
+  const isQuarantined = node.state.name === "quarantined";
+  const reason = isQuarantined ? node.facts.quarantineReason : (maas?.drift ?? null);
+  if (!isDriftReason(reason) || (isQuarantined && maas?.observed === "Deployed")) return null;
+  return { command: remedyOfDrift(node, reason), why: DRIFT_REASONS[reason] };
 }
 
 function actionOnJob(nodeId: string, state: FleetNodeState, job: FleetJobView): NextAction | null {

@@ -1,5 +1,6 @@
 import { fleetNodeListing } from "../../store/fleet/node-list.ts";
 import { type FleetNodeRecord, listNodes } from "../../store/fleet/nodes.ts";
+import { type FleetObservation, findObservations } from "../../store/fleet/observations.ts";
 import { listRuns } from "../../store/run/runs.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
@@ -9,6 +10,7 @@ import { nodeKey } from "./jobs.ts";
 import { type NextAction, nextActionOf } from "./next-action.ts";
 
 export type { FleetNodeRecord } from "../../store/fleet/nodes.ts";
+export type { FleetObservation } from "../../store/fleet/observations.ts";
 export type { FleetJobView } from "./job-view.ts";
 
 /** The lifecycle detail view of a node: its coarse state, its latest job, what MAAS shows, and what to do next. */
@@ -16,6 +18,8 @@ export interface FleetNodeView {
   readonly node: FleetNodeRecord;
   /** Null: it has had none. */
   readonly job: FleetJobView | null;
+  /** Null: nothing of the machine that it is bound to. */
+  readonly maas: FleetObservation | null;
   readonly next: NextAction;
 }
 
@@ -31,7 +35,9 @@ async function viewOf(deps: ServiceDeps, before: FleetNodeRecord): Promise<Fleet
   const [node = before] = await listNodes(deps.db, { ids: [id] });
   if (node.version !== version) return viewOf(deps, node);
   const job = run ? jobViewOf(run) : null;
-  return { node, job, next: nextActionOf(node, job) };
+  const observed = (await findObservations(deps.db, [id])).get(id);
+  const maas = observed?.systemId === node.facts.systemId ? (observed ?? null) : null;
+  return { node, job, maas, next: nextActionOf(node, job, maas) };
 }
 
 export interface NodeListRequest extends ListRequest {

@@ -1,3 +1,4 @@
+import { runSilence } from "../../engine/fleet/silence.ts";
 import { SiteReconciler } from "../../engine/fleet/site-reconciler.ts";
 import { countDrift, countFleetJobs } from "../../store/fleet/observations.ts";
 import { measureWatches } from "../../store/fleet/site-watches.ts";
@@ -13,14 +14,17 @@ type Loop = (signal: AbortSignal) => Promise<void>;
 /** What compares nodes with what is seen of them. */
 export function fleetLoops(wiring: EngineWiring): Readonly<Record<string, Loop>> {
   const { db, log, clock, replica, config, metrics, things, maas } = wiring;
-  if (!maas) return {};
+  const stores = storesOf(things);
+  const silence = { db, log, stores, offlineAfter: config.fleet.offlineAfter };
+  const ofAgents = { fleet_silence: (signal: AbortSignal) => runSilence(silence, signal) };
+  if (!maas) return ofAgents;
   const sites = new SiteReconciler({
-    ...{ db, log, clock, owner: replica, stores: storesOf(things) },
+    ...{ db, log, clock, owner: replica, stores },
     interval: config.fleet.reconcileInterval,
     observer: observeSites(metrics),
     siteOf: (name) => maasOfSite(wiring, name),
   });
-  return { fleet_sites: (signal) => sites.run(signal) };
+  return { ...ofAgents, fleet_sites: (signal) => sites.run(signal) };
 }
 
 /** What only the database knows of nodes, their jobs and what MAAS shows of them. */

@@ -7,6 +7,7 @@ import { createMaas } from "../../../src/providers/maas/maas-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { explainFleetNode } from "../../../src/services/explain/fleet-node.ts";
+import { viewNode } from "../../../src/services/fleet/nodes.ts";
 import { placeOfUrl } from "../../../src/services/fleet/site-target.ts";
 import { countDrift, findObservations } from "../../../src/store/fleet/observations.ts";
 import { measureWatches } from "../../../src/store/fleet/site-watches.ts";
@@ -177,6 +178,9 @@ describe("the nodes of a site", () => {
       expect(explained.headline).toBe(`fleet_node ${id} is quarantined: MAAS has no such machine any more`);
       expect(explained.doing).toMatch(`MAAS had no machine ${systemId} `);
       expect(explained.nextCommands[0]?.command).toBe(`millwright fleet decommission ${id} --mode full_decommission`);
+      const shown = await viewNode({ db: database.db, stores: allStores } as ServiceDeps, id);
+      expect(shown.maas).toMatchObject({ systemId, observed: "absent", statusName: "" });
+      expect(shown.next.command).toBe(`millwright fleet decommission ${id} --mode full_decommission`);
       // It is told once, and asked for no more.
       await listOnce(site);
       expect(calls).toEqual(["list"]);

@@ -19,10 +19,12 @@ export const fleetNodeOf = (node: FleetNodeRecord): MessageInitShape<typeof Flee
 export const fleetNodeDetailOf = ({
   node,
   job,
+  maas,
   next,
 }: FleetNodeView): MessageInitShape<typeof FleetNodeDetailSchema> => ({
   node: fleetNodeOf(node),
   ...(job && { job: jobOf(job) }),
+  ...(maas && { maas: { state: maas.observed, statusName: maas.statusName, seenAt: timestampOf(maas.seenAt) } }),
   nextCommand: next.command,
   nextWhy: next.why,
 });

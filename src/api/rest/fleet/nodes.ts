@@ -49,7 +49,7 @@ const node = z
   })
   .meta({ id: "FleetNode" });
 
-const detailJson = ({ node: record, job, next }: FleetNodeView) => ({
+const detailJson = ({ node: record, job, maas, next }: FleetNodeView) => ({
   ...nodeJson(record),
   job: job && {
     ...{ run_id: job.runId, type: job.type, mode: job.mode, state: job.state, stage: job.stage, round: job.round },
@@ -57,6 +57,7 @@ const detailJson = ({ node: record, job, next }: FleetNodeView) => ({
     ...{ message: job.message, started_by: job.startedBy, created_at: job.createdAt.toISOString() },
     finished_at: job.finishedAt?.toISOString() ?? null,
   },
+  maas: maas && { state: maas.observed, status_name: maas.statusName, seen_at: maas.seenAt.toISOString() },
   ...{ next_command: next.command, next_why: next.why },
 });
 const job = z
@@ -66,8 +67,17 @@ const job = z
     ...{ message: z.string(), started_by: z.string(), created_at: timestamp, finished_at: timestamp.nullable() },
   })
   .meta({ id: "FleetJob" });
+const observation = z
+  .object({ state: z.string(), status_name: z.string(), seen_at: timestamp })
+  .meta({ id: "FleetMaasObservation" });
 const detail = z
-  .object({ ...node.shape, job: job.nullable(), next_command: z.string(), next_why: z.string() })
+  .object({
+    ...node.shape,
+    job: job.nullable(),
+    maas: observation.nullable(),
+    next_command: z.string(),
+    next_why: z.string(),
+  })
   .meta({ id: "FleetNodeDetail" });
 
 const requestId = z.string().max(128).describe("Such as a UUID; the same again for the same request.");

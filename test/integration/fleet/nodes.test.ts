@@ -5,6 +5,7 @@ import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { eventually } from "../../support/eventually.ts";
 import { obeyed, stagedSteps, stagedWorkflows } from "../../support/fleet/staged-workflows.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** What surrounds the jobs of fleet nodes: who onboards, reads, moves and acts. The workflows themselves stand in with a stage or two. */
@@ -361,4 +362,9 @@ describe("a node", () => {
     expect(Object.keys(first.nodes[0] ?? {})).not.toContain("stage");
     expect((await refusal(nodes().listFleetNodes({ filter: "stage=bring_up" }))).code).toBe(Code.InvalidArgument);
   });
+});
+
+// The last of all: it goes over what every test before it has left in the journal.
+test("whatever was asked, nodes, jobs, machines and installs went together after every commit", async () => {
+  expect(await faultsAtRest(surface.db)).toEqual([]);
 });

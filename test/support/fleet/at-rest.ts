@@ -102,7 +102,7 @@ export async function faultsAtRest(db: Queryable): Promise<readonly string[]> {
   const entries = await db.query<Entry>(
     `select xid::text, kind, id, to_state, type from journal
       where kind in ('machine', 'install', 'fleet_node', 'run') and (to_state is not null or type = 'deleted')
-      order by epoch, xid, seq`,
+      order by journal.epoch, journal.xid, journal.seq`,
   );
   const nodes = await db.query<{ id: string; machine_id: string }>("select id, machine_id from fleet_nodes");
   const runs = await db.query<FleetRun>(

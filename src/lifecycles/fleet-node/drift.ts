@@ -114,7 +114,8 @@ export function remedyOfDrift({ id, site }: Pick<FleetNode, "id" | "site">, reas
       return `millwright fleet decommission ${id} --mode full_decommission`;
     case "released_in_maas":
     case "redeployed_in_maas":
-      return `millwright fleet decommission ${id} --mode reimage`;
+      // What ran there, runs no more.
+      return `millwright fleet decommission ${id} --mode reimage --agent-gone`;
     case "still_in_maas":
       return `millwright fleet candidates --site ${site} --all`;
     case "broken_in_maas":

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { type FleetNodeDetail, FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import { eventually } from "../../support/eventually.ts";
+import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { obeyed, stagedSteps, stagedWorkflows } from "../../support/fleet/staged-workflows.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
-import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** What surrounds the jobs of fleet nodes: who onboards, reads, moves and acts. The workflows themselves stand in with a stage or two. */

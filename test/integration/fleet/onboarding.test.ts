@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
+import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import {
   giveAccount,
   type OnboardingBench,
@@ -311,3 +312,8 @@ async function deployedByPeople(host: MaasHost): Promise<string> {
   await eventually(is(6), { what: "it is Deployed", within: 10_000 });
   return systemId;
 }
+
+// The last of all: it goes over what every test before it has left in the journal.
+test("after every commit, nodes, jobs, machines and installs went together as the tables say", async () => {
+  expect(await faultsAtRest(bench.deps.db)).toEqual([]);
+});

@@ -215,7 +215,7 @@ export async function openOnboardingBench(options: {
         "reconciled",
       );
       const view = jobViewOf(run);
-      const { command } = nextActionOf(await bench.node(nodeId), view);
+      const { command } = nextActionOf(await bench.node(nodeId), view, null);
       return { class: view?.failureClass, state: view?.state, stage: view?.stage, command };
     },
     /** As the command line does. */

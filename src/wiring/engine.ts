@@ -80,13 +80,20 @@ export interface EngineWiring {
   readonly maas?: Maas;
   /** Absent: nobody outside prepares fleet nodes for their users. */
   readonly allocator?: Allocator;
+  /** Where simulated nodes reach the server, once it is up. Absent: there are none. */
+  readonly simulatedNodesAt?: { readonly url: string | null };
   readonly things: readonly ThingParts[];
 }
 
-const settingsOf = ({ monitor, explorer, install, hostFirmware, rack, rackManager, fleet }: Config) => ({
+const settingsOf = ({
+  config: { monitor, explorer, install, hostFirmware, rack, rackManager, fleet },
+  simulatedNodesAt,
+}: Pick<EngineWiring, "config" | "simulatedNodesAt">) => ({
   fleetAgents: {
     ...{ taskTtl: fleet.taskTtl, silentAfter: fleet.offlineAfter },
-    server: fleet.publicUrl ?? install.publicUrl,
+    get server() {
+      return fleet.publicUrl ?? install.publicUrl ?? simulatedNodesAt?.url ?? null;
+    },
   },
   monitorEvery: monitor.interval,
   monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
@@ -164,7 +171,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       ...fakeOf(config.fake, clock),
     });
   const served = servedBy(wiring);
-  const settings = { ...settingsOf(config), ...firmwareFiles, ...served, ...certificatesOf(config, log) };
+  const settings = { ...settingsOf(wiring), ...firmwareFiles, ...served, ...certificatesOf(config, log) };
   const starting = wireRunParts({
     db,
     secrets,

@@ -76,6 +76,8 @@ export interface ServerOptions {
   readonly things?: readonly ThingParts[];
   /** What stands in for real devices. Absent: they are reached over the network. */
   readonly hardware?: EngineHardware;
+  /** Where simulated nodes reach the server; told once it is up. Absent: there are none. */
+  readonly simulatedNodesAt?: { readonly url: string | null };
 }
 
 /** Brings up one replica: database, migrations, engine, surfaces. What was started is stopped again if a later part fails. */
@@ -123,6 +125,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ...(allocator && { allocator }),
       things,
       ...(options.hardware && { hardware: options.hardware }),
+      ...(options.simulatedNodesAt && { simulatedNodesAt: options.simulatedNodesAt }),
     });
     stops.add("the engine", () => engine.stop());
     const { providers } = engine.hardware;

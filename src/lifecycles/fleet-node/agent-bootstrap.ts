@@ -30,6 +30,8 @@ WantedBy=multi-user.target
 interface BootstrapFile {
   readonly path: string;
   readonly permissions: string;
+  /** By which a script is told the content. */
+  readonly variable: string;
   readonly contentOf: (bootstrap: AgentBootstrap) => string;
 }
 
@@ -37,16 +39,19 @@ const FILES: readonly BootstrapFile[] = [
   {
     path: `${AGENT_DIRECTORY}/node.json`,
     permissions: "0644",
+    variable: "MILLWRIGHT_NODE",
     contentOf: ({ server, nodeId }) => `${JSON.stringify({ server, node: nodeId })}\n`,
   },
   {
     path: `${AGENT_DIRECTORY}/enrolment-token`,
     permissions: "0600",
+    variable: "MILLWRIGHT_ENROLMENT_TOKEN",
     contentOf: ({ token }) => `${token}\n`,
   },
   {
     path: `/etc/systemd/system/${SERVICE}`,
     permissions: "0644",
+    variable: "MILLWRIGHT_UNIT",
     contentOf: () => UNIT,
   },
 ];
@@ -63,3 +68,20 @@ const written = (bootstrap: AgentBootstrap) =>
 /** As user data of cloud-init. JSON is YAML as well, and quotes whatever a value may hold. */
 export const cloudConfigOf = (bootstrap: AgentBootstrap): string =>
   `#cloud-config\n${JSON.stringify({ write_files: written(bootstrap), runcmd: COMMANDS }, null, 2)}\n`;
+
+/**
+ * The same as a script for a shell of root; run again, it leaves the same behind. What differs from node to node comes in variables, and
+ * is never read as a command.
+ */
+export const SEED_SCRIPT = `set -eu
+command -v millwright >/dev/null || { echo 'this host has no millwright command' >&2; exit 3; }
+umask 077
+mkdir -p ${AGENT_DIRECTORY}
+rm -f /var/lib/millwright-agent/identity.json
+put() { printf '%s' "$2" > "$1.new"; chmod "$3" "$1.new"; mv "$1.new" "$1"; }
+${FILES.map(({ variable, path, permissions }) => `put ${path} "$${variable}" ${permissions}`).join("\n")}
+${COMMANDS.map((words) => words.join(" ")).join("\n")}
+`;
+
+export const seedVariablesOf = (bootstrap: AgentBootstrap): Readonly<Record<string, string>> =>
+  Object.fromEntries(FILES.map(({ variable, contentOf }) => [variable, contentOf(bootstrap)]));

@@ -16,6 +16,8 @@ export interface FleetPolicy {
   readonly auto_claim_single_new_machine: boolean;
   readonly batch_max_parallel: number;
   readonly enrollment_token_ttl_seconds: number;
+  /** Who installs the agent over SSH where its enrolment times out, with the key of the machine; null: nobody does. */
+  readonly ssh_username: string | null;
   /** Null: the default of MAAS. */
   readonly distro_series: string | null;
 }
@@ -33,5 +35,6 @@ export const DEFAULT_POLICY: FleetPolicy = {
   auto_claim_single_new_machine: false,
   batch_max_parallel: 5,
   enrollment_token_ttl_seconds: 3_600,
+  ssh_username: null,
   distro_series: null,
 };

@@ -88,6 +88,10 @@ const policySchema = z.strictObject({
   auto_claim_single_new_machine: z.boolean(),
   batch_max_parallel: z.int().min(1).max(100),
   enrollment_token_ttl_seconds: z.int().min(60).max(604_800),
+  ssh_username: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be the name of an account")
+    .nullable(),
   distro_series: z
     .string()
     .regex(/^[a-z0-9][a-z0-9._/-]{0,62}$/, "must be a series such as jammy")

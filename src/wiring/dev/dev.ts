@@ -51,7 +51,9 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
     const simulator = await startSimulatorProcess(options);
     stops.add("the simulator", () => simulator.stop());
     const config = await withSimulatedRackManager(options.config, simulator.controlUrl);
-    const server = await startServer({ ...options, config });
+    const simulatedNodesAt: { url: string | null } = { url: null };
+    const server = await startServer({ ...options, config, simulatedNodesAt });
+    simulatedNodesAt.url = server.httpUrl;
     stops.add(
       "the server",
       () => server.stop(),

@@ -1,6 +1,11 @@
-import { StepFailure } from "../../kernel/errors.ts";
-import { minutes } from "../../kernel/time/duration.ts";
-import { cloudConfigOf } from "../../lifecycles/fleet-node/agent-bootstrap.ts";
+import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { minutes, seconds } from "../../kernel/time/duration.ts";
+import {
+  type AgentBootstrap,
+  cloudConfigOf,
+  SEED_SCRIPT,
+  seedVariablesOf,
+} from "../../lifecycles/fleet-node/agent-bootstrap.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { isLive } from "../../lifecycles/fleet-task/fleet-task.ts";
 import type { AgentOfNode } from "../../runs/steps/fleet/agent-of-node.ts";
@@ -8,9 +13,14 @@ import type { EnrolmentOfNode } from "../../runs/steps/fleet/enrolment-of-node.t
 import { dismissAgent, findAgent, findHeartbeats } from "../../store/fleet/agents.ts";
 import { currentEnrolment } from "../../store/fleet/enrolment.ts";
 import { findOpenTasks, fleetTaskStore } from "../../store/fleet/tasks.ts";
+import { getMachineSshCredentials } from "../../store/machine/credentials.ts";
+import { listMachines } from "../../store/machine/machines.ts";
 import type { FleetAgentLimits, TargetTools } from "../things/thing.ts";
 
-type Tools = Pick<TargetTools, "db" | "secrets" | "clock" | "fleetAgents">;
+type Tools = Pick<TargetTools, "db" | "secrets" | "clock" | "fleetAgents" | "runs">;
+/** The script writes three files, and has the service manager start the agent. */
+const SEEDING = seconds(60);
+const SSH_PORT = 22;
 
 /** As the settings have them. */
 const DEFAULTS: FleetAgentLimits = { taskTtl: minutes(15), silentAfter: minutes(3), server: null };
@@ -33,20 +43,50 @@ export function agentOfNode({ db, clock, fleetAgents = DEFAULTS }: Tools, nodeId
 }
 
 /** How the agent of the node comes to enrol. */
-export function enrolmentOfNode(
-  { secrets, clock, fleetAgents = DEFAULTS }: Tools,
-  { id: nodeId, facts: { enrollment } }: FleetNode,
-): EnrolmentOfNode {
+export function enrolmentOfNode(tools: Tools, node: FleetNode): EnrolmentOfNode {
+  const { secrets, clock, fleetAgents = DEFAULTS } = tools;
+  const {
+    id: nodeId,
+    facts: { enrollment },
+  } = node;
+  const bootstrapWith = (token: string): AgentBootstrap => {
+    const { server } = fleetAgents;
+    if (server !== null) return { server, nodeId, token };
+    throw new StepFailure(
+      "not_on_this_server",
+      "this server does not know where fleet nodes reach it: set fleet.public_url and restart the server",
+      { disposition: "intervene", facts: { what: "setting", name: "fleet.public_url" } },
+    );
+  };
   return {
     issue: (ttl) => currentEnrolment(secrets, { nodeId, enrollment, ttl, now: clock.now() }),
-    userDataWith(token) {
-      const { server } = fleetAgents;
-      if (server !== null) return cloudConfigOf({ server, nodeId, token });
-      throw new StepFailure(
-        "not_on_this_server",
-        "this server does not know where fleet nodes reach it: set fleet.public_url and restart the server",
-        { disposition: "intervene", facts: { what: "setting", name: "fleet.public_url" } },
-      );
+    userDataWith: (token) => cloudConfigOf(bootstrapWith(token)),
+    async seed({ address, username, token }, call) {
+      const env = seedVariablesOf(bootstrapWith(token));
+      const { exec, privateKey } = await wayInto(tools, node);
+      // The system is new: whatever key it shows is its own as far as anybody can tell. No password is sent to it.
+      const ssh = { address, port: SSH_PORT, username, credentials: { privateKey }, hostKey: null, jumpHosts: [] };
+      const exit = await exec.run(ssh, { script: SEED_SCRIPT, env, timeout: SEEDING, asRoot: true }, call);
+      if (exit.code === 0) return;
+      const how = exit.code === null ? `signal ${exit.signal}` : `exit code ${exit.code}`;
+      throw new StepFailure("script_failed", `installing the agent at ${address} ended with ${how}: ${exit.output}`, {
+        facts: { ...(exit.code !== null && { exit_code: exit.code }) },
+      });
     },
   };
+}
+
+async function wayInto({ db, secrets, runs }: Tools, { machineId }: FleetNode) {
+  const [machine] = await listMachines(db, { ids: [machineId] });
+  const exec = machine && runs.hardware.providerOf(machine.spec)?.can.exec;
+  if (!exec)
+    throw new StepFailure("not_on_this_server", `this server has no way into machine ${machineId}`, {
+      facts: { what: "provider", name: "ssh" },
+    });
+  const [account] = await getMachineSshCredentials(db, secrets, [machineId]);
+  if (account === undefined || account instanceof AppError)
+    throw new StepFailure("credentials_missing", `machine ${machineId} has no SSH key on record`, {
+      facts: { at: "ssh", name: machineId },
+    });
+  return { exec, privateKey: account.privateKey };
 }

@@ -1,3 +1,4 @@
+import type { CallContext } from "../../../capabilities/call.ts";
 import type { Duration } from "../../../kernel/time/duration.ts";
 import type { Enrollment } from "../../../lifecycles/fleet-node/fleet-node.ts";
 
@@ -13,4 +14,14 @@ export interface EnrolmentOfNode {
    * @throws StepFailure "not_on_this_server" where nobody has said at which address nodes reach this server
    */
   userDataWith(token: string): string;
+  /**
+   * Signs in to the installed system, with the SSH key on record for the machine, and has it start its agent with this token. Doing it
+   * again leaves the same behind.
+   *
+   * @throws StepFailure
+   */
+  seed(
+    order: { readonly address: string; readonly username: string; readonly token: string },
+    call: CallContext,
+  ): Promise<void>;
 }

@@ -154,7 +154,7 @@ export const ONBOARDING_STAGES = {
     compensation: "nothing",
   },
   wait_for_agent_enrollment: {
-    doc: "Waits until the agent has enrolled with the node's token and reports that the node is healthy. Its deadline is the life of the token.",
+    doc: "Waits until the agent has enrolled with the node's token and reports that the node is healthy. Its deadline is the life of the token. Where the profile has an `ssh_username`, the agent is installed over SSH after that, with a token of its own.",
     calls: [],
     doneWhen: "the token is used up, and the agent has said that the node is healthy",
     failures: ["enrollment_timed_out", "ssh_seed_failed"],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import {
@@ -6,7 +7,9 @@ import {
   type OnboardingBench,
   type OnboardingOptions,
   openOnboardingBench,
+  SITE,
 } from "../../support/fleet/onboarding-bench.ts";
+import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import type { MaasHost } from "./maas-site.ts";
 
@@ -54,6 +57,34 @@ describe("an onboarding", () => {
     const [machine] = await bench.deps.db.query("select state from machines where id = $1", [node.machineId]);
     expect(machine).toEqual({ state: "READY" });
   });
+});
+
+test("a profile that claims the one New machine of MAAS takes it, with its name and its account", async () => {
+  const host = bench.nextHost();
+  const { system_id } = await bench.maas.control<{ system_id: string }>("POST", `/maas/hosts/${host.id}/discover`, {});
+  const { nodeId } = await bench.start(host, { policy: { auto_claim_single_new_machine: true } });
+  await bench.enrol(nodeId);
+  await bench.jobIs(nodeId, "completed", "failed_manual_intervention");
+  expect((await bench.node(nodeId)).facts.systemId).toBe(system_id);
+  expect(await bench.machineOf(host)).toMatchObject({ system_id, hostname: `node-${host.id}` });
+  expect((await bench.callsOn(system_id)).slice(0, 2)).toEqual(["PUT", "commission"]);
+});
+
+test("a profile with RoCE addresses needs an assignment, gives each port its address once, and says what is missing", async () => {
+  const host = bench.nextHost();
+  const { nodeId } = await bench.start(host, { policy: { enable_phase2_roce: true } });
+  expect(await bench.failure(nodeId)).toMatchObject({
+    ...{ class: "roce_assignment_missing", state: "failed_manual_intervention", stage: "apply_roce_phase2" },
+  });
+  const links = [{ port: "ens1np0", subnet: "10.41.0.0/24", ipAddress: "10.41.0.17" }];
+  await setRoceAssignments(bench.deps, tester, { site: SITE, nodes: [{ hostname: `node-${host.id}`, links }] });
+  await bench.act(nodeId, "retry-stage");
+  await bench.enrol(nodeId);
+  await bench.jobIs(nodeId, "completed", "failed_manual_intervention");
+  const node = await bench.node(nodeId);
+  expect(node.state.name).toBe("active");
+  const calls = await bench.callsOn(node.facts.systemId ?? "");
+  expect(calls.filter((call) => call === "link_subnet")).toHaveLength(1);
 });
 
 /** What goes wrong with a node, and how people mend that before they run the command that is recommended. */

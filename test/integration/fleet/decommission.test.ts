@@ -5,6 +5,7 @@ import { createMaas } from "../../../src/providers/maas/maas-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { createToken } from "../../../src/store/access/tokens.ts";
 import { eventually } from "../../support/eventually.ts";
+import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { type FleetServer, startFleetServer } from "../../support/fleet/fleet-server.ts";
 import { type ScriptedAgent, startScriptedAgent } from "../../support/fleet/scripted-agent.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -480,4 +481,10 @@ describe("a retired node", () => {
     expect(refused.text).toContain("has no system to come back with");
     expect((await it.nodeOf(id)).state.name).toBe("retired");
   });
+});
+
+// The last of all: it goes over what every test before it has left in the journal. The nodes were put on record without their machines.
+test("every job ended with its node as the tables say", async () => {
+  const faults = await faultsAtRest(it.db);
+  expect(faults.filter((fault) => !fault.endsWith("on a machine that is null"))).toEqual([]);
 });

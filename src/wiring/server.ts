@@ -142,6 +142,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       maas,
       seedWriter,
       seededMedia,
+      fleetServer: config.fleet.publicUrl ?? config.install.publicUrl,
       artifacts,
       missingFiles,
       rackLimits: engine.rackLimits,

@@ -99,6 +99,8 @@ export interface RunSurfaceOptions {
   readonly triesClusters?: boolean;
   /** What handlers are given besides. */
   readonly tools?: Partial<HandlerWiring>;
+  /** Where the agents of fleet nodes reach the server. Absent: nobody knows. */
+  readonly fleetServer?: string;
   /** Whether seeds are served. Absent: nobody knows where BMCs would fetch them. */
   readonly servesSeeds?: boolean;
 }
@@ -138,6 +140,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   const deps: ServiceDeps = {
     ...{ db, stores: allStores, secrets, seedWriter, seededMedia, maxFindByIds: 100 },
     ...(clusterGate && { clusterGate }),
+    ...(options.fleetServer !== undefined && { fleetServer: options.fleetServer }),
   };
   const seeds = options.servesSeeds === true ? await serveSeeds(deps) : undefined;
   const seedsAt = seeds?.httpUrl ?? null;

@@ -77,6 +77,13 @@ export declare type OnboardNodeResponse = Message<"millwright.v1.OnboardNodeResp
    * @generated from field: millwright.v1.FleetNodeDetail node = 1;
    */
   node?: FleetNodeDetail | undefined;
+
+  /**
+   * Of a manual node that nobody has enrolled yet.
+   *
+   * @generated from field: millwright.v1.FleetBootstrap bootstrap = 2;
+   */
+  bootstrap?: FleetBootstrap | undefined;
 };
 
 /**
@@ -84,6 +91,104 @@ export declare type OnboardNodeResponse = Message<"millwright.v1.OnboardNodeResp
  * Use `create(OnboardNodeResponseSchema)` to create a new message.
  */
 export declare const OnboardNodeResponseSchema: GenMessage<OnboardNodeResponse>;
+
+/**
+ * @generated from message millwright.v1.ReissueBootstrapRequest
+ */
+export declare type ReissueBootstrapRequest = Message<"millwright.v1.ReissueBootstrapRequest"> & {
+  /**
+   * @generated from field: string node = 1;
+   */
+  node: string;
+};
+
+/**
+ * Describes the message millwright.v1.ReissueBootstrapRequest.
+ * Use `create(ReissueBootstrapRequestSchema)` to create a new message.
+ */
+export declare const ReissueBootstrapRequestSchema: GenMessage<ReissueBootstrapRequest>;
+
+/**
+ * @generated from message millwright.v1.ReissueBootstrapResponse
+ */
+export declare type ReissueBootstrapResponse = Message<"millwright.v1.ReissueBootstrapResponse"> & {
+  /**
+   * @generated from field: millwright.v1.FleetBootstrap bootstrap = 1;
+   */
+  bootstrap?: FleetBootstrap | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ReissueBootstrapResponse.
+ * Use `create(ReissueBootstrapResponseSchema)` to create a new message.
+ */
+export declare const ReissueBootstrapResponseSchema: GenMessage<ReissueBootstrapResponse>;
+
+/**
+ * @generated from message millwright.v1.FleetBootstrap
+ */
+export declare type FleetBootstrap = Message<"millwright.v1.FleetBootstrap"> & {
+  /**
+   * One line that the owner of the host runs on it. It holds a token with which the host enrols once: treat it as a password.
+   *
+   * @generated from field: string command = 1;
+   */
+  command: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 2;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.FleetBootstrap.
+ * Use `create(FleetBootstrapSchema)` to create a new message.
+ */
+export declare const FleetBootstrapSchema: GenMessage<FleetBootstrap>;
+
+/**
+ * @generated from message millwright.v1.OnboardNodesRequest
+ */
+export declare type OnboardNodesRequest = Message<"millwright.v1.OnboardNodesRequest"> & {
+  /**
+   * Such as a UUID; the same again for the same request.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * At most 1000. Their request_id is not read.
+   *
+   * @generated from field: repeated millwright.v1.OnboardNodeRequest nodes = 2;
+   */
+  nodes: OnboardNodeRequest[];
+};
+
+/**
+ * Describes the message millwright.v1.OnboardNodesRequest.
+ * Use `create(OnboardNodesRequestSchema)` to create a new message.
+ */
+export declare const OnboardNodesRequestSchema: GenMessage<OnboardNodesRequest>;
+
+/**
+ * @generated from message millwright.v1.OnboardNodesResponse
+ */
+export declare type OnboardNodesResponse = Message<"millwright.v1.OnboardNodesResponse"> & {
+  /**
+   * The run that onboards them: run show and run watch follow it.
+   *
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+};
+
+/**
+ * Describes the message millwright.v1.OnboardNodesResponse.
+ * Use `create(OnboardNodesResponseSchema)` to create a new message.
+ */
+export declare const OnboardNodesResponseSchema: GenMessage<OnboardNodesResponse>;
 
 /**
  * @generated from message millwright.v1.GetFleetNodeRequest
@@ -912,6 +1017,27 @@ export declare const FleetNodeService: GenService<{
     methodKind: "unary";
     input: typeof OnboardNodeRequestSchema;
     output: typeof OnboardNodeResponseSchema;
+  },
+  /**
+   * Onboards many nodes, of each profile some at a time. All of them are checked before the first begins. The same request_id again finds
+   * the run, whose message is the summary.
+   *
+   * @generated from rpc millwright.v1.FleetNodeService.OnboardNodes
+   */
+  onboardNodes: {
+    methodKind: "unary";
+    input: typeof OnboardNodesRequestSchema;
+    output: typeof OnboardNodesResponseSchema;
+  },
+  /**
+   * Another bootstrap command for a manual node. That of before is worth nothing any more.
+   *
+   * @generated from rpc millwright.v1.FleetNodeService.ReissueBootstrap
+   */
+  reissueBootstrap: {
+    methodKind: "unary";
+    input: typeof ReissueBootstrapRequestSchema;
+    output: typeof ReissueBootstrapResponseSchema;
   },
   /**
    * One node: its latest job, its stage, what it failed of, and what to do next.

@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/fleet_node.proto.
  */
 export const file_millwright_v1_fleet_node = /*@__PURE__*/
-  fileDesc("Ch5taWxsd3JpZ2h0L3YxL2ZsZWV0X25vZGUucHJvdG8SDW1pbGx3cmlnaHQudjEihQEKEk9uYm9hcmROb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEgwKBHNpdGUYAiABKAkSDwoHcHJvZmlsZRgDIAEoCRILCgNza3UYBCABKAkSEAoIaG9zdG5hbWUYBSABKAkSDwoHaXBtaV9pcBgGIAEoCRIMCgRtb2RlGAcgASgJIkMKE09uYm9hcmROb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIiMKE0dldEZsZWV0Tm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCSJEChRHZXRGbGVldE5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiigEKFUxpc3RGbGVldE5vZGVzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIOCgZmaWx0ZXIYAyABKAkSEAoIb3JkZXJfYnkYBCABKAkSEgoKd2l0aF90b3RhbBgFIAEoCBIUCgx3aXRoX2RlbGV0ZWQYBiABKAgiggEKFkxpc3RGbGVldE5vZGVzUmVzcG9uc2USJwoFbm9kZXMYASADKAsyGC5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoBUgAiAEBQg0KC190b3RhbF9zaXplIlUKEEFjdE9uTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBmFjdGlvbhgDIAEoCRIPCgdjb21tZW50GAQgASgJIkEKEUFjdE9uTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCJ2ChdEZWNvbW1pc3Npb25Ob2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDAoEbW9kZRgDIAEoCRISCgphZ2VudF9nb25lGAQgASgIEhcKD2xpZnRfcXVhcmFudGluZRgFIAEoCCJIChhEZWNvbW1pc3Npb25Ob2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsImUKGlByZXZpZXdEZWNvbW1pc3Npb25SZXF1ZXN0EgwKBG5vZGUYASABKAkSDAoEbW9kZRgCIAEoCRISCgphZ2VudF9nb25lGAMgASgIEhcKD2xpZnRfcXVhcmFudGluZRgEIAEoCCJkChtQcmV2aWV3RGVjb21taXNzaW9uUmVzcG9uc2USMAoGc3RhZ2VzGAEgAygLMiAubWlsbHdyaWdodC52MS5EZWNvbW1pc3Npb25TdGFnZRITCgthbGxvY2F0aW9ucxgCIAMoCSIzChFEZWNvbW1pc3Npb25TdGFnZRINCgVzdGFnZRgBIAEoCRIPCgdza2lwcGVkGAIgASgJIkYKEVJldGlyZU5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIPCgdjb21tZW50GAMgASgJIkIKElJldGlyZU5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiNgoVUmVhY3RpdmF0ZU5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSDwoHY29tbWVudBgCIAEoCSJGChZSZWFjdGl2YXRlTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCI2ChVRdWFyYW50aW5lTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkYKFlF1YXJhbnRpbmVOb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIjMKElJlY292ZXJOb2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiQwoTUmVjb3Zlck5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiMgoRQWJvcnREcmFpblJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkIKEkFib3J0RHJhaW5SZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiNwoWUm9sbGJhY2tSZW1vdmFsUmVxdWVzdBIMCgRub2RlGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiRwoXUm9sbGJhY2tSZW1vdmFsUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIroCCglGbGVldE5vZGUSCgoCaWQYASABKAkSDAoEc2l0ZRgCIAEoCRIPCgdwcm9maWxlGAMgASgJEgsKA3NrdRgEIAEoCRIQCghob3N0bmFtZRgFIAEoCRIPCgdpcG1pX2lwGAYgASgJEgwKBG1vZGUYByABKAkSDQoFc3RhdGUYCCABKAkSLwoLc3RhdGVfc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm1hY2hpbmVfaWQYCiABKAkSEQoJc3lzdGVtX2lkGAsgASgJEhkKEXF1YXJhbnRpbmVfcmVhc29uGAwgASgJEi4KCmNyZWF0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYDiABKAkiugEKD0ZsZWV0Tm9kZURldGFpbBImCgRub2RlGAEgASgLMhgubWlsbHdyaWdodC52MS5GbGVldE5vZGUSJAoDam9iGAIgASgLMhcubWlsbHdyaWdodC52MS5GbGVldEpvYhIxCgRtYWFzGAMgASgLMiMubWlsbHdyaWdodC52MS5GbGVldE1hYXNPYnNlcnZhdGlvbhIUCgxuZXh0X2NvbW1hbmQYBCABKAkSEAoIbmV4dF93aHkYBSABKAkiqAIKCEZsZWV0Sm9iEg4KBnJ1bl9pZBgBIAEoCRIMCgR0eXBlGAIgASgJEgwKBG1vZGUYAyABKAkSDQoFc3RhdGUYBCABKAkSDQoFc3RhZ2UYBSABKAkSDQoFcm91bmQYBiABKAUSDwoHYXR0ZW1wdBgHIAEoBRIVCg1zdGFnZV9yZXRyaWVzGAggASgFEhUKDWZhaWx1cmVfY2xhc3MYCSABKAkSDwoHbWVzc2FnZRgKIAEoCRISCgpzdGFydGVkX2J5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJnChRGbGVldE1hYXNPYnNlcnZhdGlvbhINCgVzdGF0ZRgBIAEoCRITCgtzdGF0dXNfbmFtZRgCIAEoCRIrCgdzZWVuX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLfCAoQRmxlZXROb2RlU2VydmljZRJUCgtPbmJvYXJkTm9kZRIhLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5PbmJvYXJkTm9kZVJlc3BvbnNlElcKDEdldEZsZWV0Tm9kZRIiLm1pbGx3cmlnaHQudjEuR2V0RmxlZXROb2RlUmVxdWVzdBojLm1pbGx3cmlnaHQudjEuR2V0RmxlZXROb2RlUmVzcG9uc2USXQoOTGlzdEZsZWV0Tm9kZXMSJC5taWxsd3JpZ2h0LnYxLkxpc3RGbGVldE5vZGVzUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuTGlzdEZsZWV0Tm9kZXNSZXNwb25zZRJOCglBY3RPbk5vZGUSHy5taWxsd3JpZ2h0LnYxLkFjdE9uTm9kZVJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLkFjdE9uTm9kZVJlc3BvbnNlEmMKEERlY29tbWlzc2lvbk5vZGUSJi5taWxsd3JpZ2h0LnYxLkRlY29tbWlzc2lvbk5vZGVSZXF1ZXN0GicubWlsbHdyaWdodC52MS5EZWNvbW1pc3Npb25Ob2RlUmVzcG9uc2USbAoTUHJldmlld0RlY29tbWlzc2lvbhIpLm1pbGx3cmlnaHQudjEuUHJldmlld0RlY29tbWlzc2lvblJlcXVlc3QaKi5taWxsd3JpZ2h0LnYxLlByZXZpZXdEZWNvbW1pc3Npb25SZXNwb25zZRJRCgpSZXRpcmVOb2RlEiAubWlsbHdyaWdodC52MS5SZXRpcmVOb2RlUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuUmV0aXJlTm9kZVJlc3BvbnNlEl0KDlJlYWN0aXZhdGVOb2RlEiQubWlsbHdyaWdodC52MS5SZWFjdGl2YXRlTm9kZVJlcXVlc3QaJS5taWxsd3JpZ2h0LnYxLlJlYWN0aXZhdGVOb2RlUmVzcG9uc2USXQoOUXVhcmFudGluZU5vZGUSJC5taWxsd3JpZ2h0LnYxLlF1YXJhbnRpbmVOb2RlUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuUXVhcmFudGluZU5vZGVSZXNwb25zZRJUCgtSZWNvdmVyTm9kZRIhLm1pbGx3cmlnaHQudjEuUmVjb3Zlck5vZGVSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5SZWNvdmVyTm9kZVJlc3BvbnNlElEKCkFib3J0RHJhaW4SIC5taWxsd3JpZ2h0LnYxLkFib3J0RHJhaW5SZXF1ZXN0GiEubWlsbHdyaWdodC52MS5BYm9ydERyYWluUmVzcG9uc2USYAoPUm9sbGJhY2tSZW1vdmFsEiUubWlsbHdyaWdodC52MS5Sb2xsYmFja1JlbW92YWxSZXF1ZXN0GiYubWlsbHdyaWdodC52MS5Sb2xsYmFja1JlbW92YWxSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch5taWxsd3JpZ2h0L3YxL2ZsZWV0X25vZGUucHJvdG8SDW1pbGx3cmlnaHQudjEihQEKEk9uYm9hcmROb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEgwKBHNpdGUYAiABKAkSDwoHcHJvZmlsZRgDIAEoCRILCgNza3UYBCABKAkSEAoIaG9zdG5hbWUYBSABKAkSDwoHaXBtaV9pcBgGIAEoCRIMCgRtb2RlGAcgASgJInUKE09uYm9hcmROb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsEjAKCWJvb3RzdHJhcBgCIAEoCzIdLm1pbGx3cmlnaHQudjEuRmxlZXRCb290c3RyYXAiJwoXUmVpc3N1ZUJvb3RzdHJhcFJlcXVlc3QSDAoEbm9kZRgBIAEoCSJMChhSZWlzc3VlQm9vdHN0cmFwUmVzcG9uc2USMAoJYm9vdHN0cmFwGAEgASgLMh0ubWlsbHdyaWdodC52MS5GbGVldEJvb3RzdHJhcCJRCg5GbGVldEJvb3RzdHJhcBIPCgdjb21tYW5kGAEgASgJEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlsKE09uYm9hcmROb2Rlc1JlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIwCgVub2RlcxgCIAMoCzIhLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVSZXF1ZXN0IiYKFE9uYm9hcmROb2Rlc1Jlc3BvbnNlEg4KBnJ1bl9pZBgBIAEoCSIjChNHZXRGbGVldE5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkiRAoUR2V0RmxlZXROb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIooBChVMaXN0RmxlZXROb2Rlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDgoGZmlsdGVyGAMgASgJEhAKCG9yZGVyX2J5GAQgASgJEhIKCndpdGhfdG90YWwYBSABKAgSFAoMd2l0aF9kZWxldGVkGAYgASgIIoIBChZMaXN0RmxlZXROb2Rlc1Jlc3BvbnNlEicKBW5vZGVzGAEgAygLMhgubWlsbHdyaWdodC52MS5GbGVldE5vZGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKCnRvdGFsX3NpemUYAyABKAVIAIgBAUINCgtfdG90YWxfc2l6ZSJVChBBY3RPbk5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZhY3Rpb24YAyABKAkSDwoHY29tbWVudBgEIAEoCSJBChFBY3RPbk5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwidgoXRGVjb21taXNzaW9uTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgwKBG1vZGUYAyABKAkSEgoKYWdlbnRfZ29uZRgEIAEoCBIXCg9saWZ0X3F1YXJhbnRpbmUYBSABKAgiSAoYRGVjb21taXNzaW9uTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCJlChpQcmV2aWV3RGVjb21taXNzaW9uUmVxdWVzdBIMCgRub2RlGAEgASgJEgwKBG1vZGUYAiABKAkSEgoKYWdlbnRfZ29uZRgDIAEoCBIXCg9saWZ0X3F1YXJhbnRpbmUYBCABKAgiZAobUHJldmlld0RlY29tbWlzc2lvblJlc3BvbnNlEjAKBnN0YWdlcxgBIAMoCzIgLm1pbGx3cmlnaHQudjEuRGVjb21taXNzaW9uU3RhZ2USEwoLYWxsb2NhdGlvbnMYAiADKAkiMwoRRGVjb21taXNzaW9uU3RhZ2USDQoFc3RhZ2UYASABKAkSDwoHc2tpcHBlZBgCIAEoCSJGChFSZXRpcmVOb2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDwoHY29tbWVudBgDIAEoCSJCChJSZXRpcmVOb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIjYKFVJlYWN0aXZhdGVOb2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiRgoWUmVhY3RpdmF0ZU5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiNgoVUXVhcmFudGluZU5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSDwoHY29tbWVudBgCIAEoCSJGChZRdWFyYW50aW5lTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCIzChJSZWNvdmVyTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkMKE1JlY292ZXJOb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIjIKEUFib3J0RHJhaW5SZXF1ZXN0EgwKBG5vZGUYASABKAkSDwoHY29tbWVudBgCIAEoCSJCChJBYm9ydERyYWluUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIjcKFlJvbGxiYWNrUmVtb3ZhbFJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkcKF1JvbGxiYWNrUmVtb3ZhbFJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCK6AgoJRmxlZXROb2RlEgoKAmlkGAEgASgJEgwKBHNpdGUYAiABKAkSDwoHcHJvZmlsZRgDIAEoCRILCgNza3UYBCABKAkSEAoIaG9zdG5hbWUYBSABKAkSDwoHaXBtaV9pcBgGIAEoCRIMCgRtb2RlGAcgASgJEg0KBXN0YXRlGAggASgJEi8KC3N0YXRlX3NpbmNlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgptYWNoaW5lX2lkGAogASgJEhEKCXN5c3RlbV9pZBgLIAEoCRIZChFxdWFyYW50aW5lX3JlYXNvbhgMIAEoCRIuCgpjcmVhdGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpjcmVhdGVkX2J5GA4gASgJIroBCg9GbGVldE5vZGVEZXRhaWwSJgoEbm9kZRgBIAEoCzIYLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlEiQKA2pvYhgCIAEoCzIXLm1pbGx3cmlnaHQudjEuRmxlZXRKb2ISMQoEbWFhcxgDIAEoCzIjLm1pbGx3cmlnaHQudjEuRmxlZXRNYWFzT2JzZXJ2YXRpb24SFAoMbmV4dF9jb21tYW5kGAQgASgJEhAKCG5leHRfd2h5GAUgASgJIqgCCghGbGVldEpvYhIOCgZydW5faWQYASABKAkSDAoEdHlwZRgCIAEoCRIMCgRtb2RlGAMgASgJEg0KBXN0YXRlGAQgASgJEg0KBXN0YWdlGAUgASgJEg0KBXJvdW5kGAYgASgFEg8KB2F0dGVtcHQYByABKAUSFQoNc3RhZ2VfcmV0cmllcxgIIAEoBRIVCg1mYWlsdXJlX2NsYXNzGAkgASgJEg8KB21lc3NhZ2UYCiABKAkSEgoKc3RhcnRlZF9ieRgLIAEoCRIuCgpjcmVhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiZwoURmxlZXRNYWFzT2JzZXJ2YXRpb24SDQoFc3RhdGUYASABKAkSEwoLc3RhdHVzX25hbWUYAiABKAkSKwoHc2Vlbl9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAynQoKEEZsZWV0Tm9kZVNlcnZpY2USVAoLT25ib2FyZE5vZGUSIS5taWxsd3JpZ2h0LnYxLk9uYm9hcmROb2RlUmVxdWVzdBoiLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVSZXNwb25zZRJXCgxPbmJvYXJkTm9kZXMSIi5taWxsd3JpZ2h0LnYxLk9uYm9hcmROb2Rlc1JlcXVlc3QaIy5taWxsd3JpZ2h0LnYxLk9uYm9hcmROb2Rlc1Jlc3BvbnNlEmMKEFJlaXNzdWVCb290c3RyYXASJi5taWxsd3JpZ2h0LnYxLlJlaXNzdWVCb290c3RyYXBSZXF1ZXN0GicubWlsbHdyaWdodC52MS5SZWlzc3VlQm9vdHN0cmFwUmVzcG9uc2USVwoMR2V0RmxlZXROb2RlEiIubWlsbHdyaWdodC52MS5HZXRGbGVldE5vZGVSZXF1ZXN0GiMubWlsbHdyaWdodC52MS5HZXRGbGVldE5vZGVSZXNwb25zZRJdCg5MaXN0RmxlZXROb2RlcxIkLm1pbGx3cmlnaHQudjEuTGlzdEZsZWV0Tm9kZXNSZXF1ZXN0GiUubWlsbHdyaWdodC52MS5MaXN0RmxlZXROb2Rlc1Jlc3BvbnNlEk4KCUFjdE9uTm9kZRIfLm1pbGx3cmlnaHQudjEuQWN0T25Ob2RlUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuQWN0T25Ob2RlUmVzcG9uc2USYwoQRGVjb21taXNzaW9uTm9kZRImLm1pbGx3cmlnaHQudjEuRGVjb21taXNzaW9uTm9kZVJlcXVlc3QaJy5taWxsd3JpZ2h0LnYxLkRlY29tbWlzc2lvbk5vZGVSZXNwb25zZRJsChNQcmV2aWV3RGVjb21taXNzaW9uEikubWlsbHdyaWdodC52MS5QcmV2aWV3RGVjb21taXNzaW9uUmVxdWVzdBoqLm1pbGx3cmlnaHQudjEuUHJldmlld0RlY29tbWlzc2lvblJlc3BvbnNlElEKClJldGlyZU5vZGUSIC5taWxsd3JpZ2h0LnYxLlJldGlyZU5vZGVSZXF1ZXN0GiEubWlsbHdyaWdodC52MS5SZXRpcmVOb2RlUmVzcG9uc2USXQoOUmVhY3RpdmF0ZU5vZGUSJC5taWxsd3JpZ2h0LnYxLlJlYWN0aXZhdGVOb2RlUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuUmVhY3RpdmF0ZU5vZGVSZXNwb25zZRJdCg5RdWFyYW50aW5lTm9kZRIkLm1pbGx3cmlnaHQudjEuUXVhcmFudGluZU5vZGVSZXF1ZXN0GiUubWlsbHdyaWdodC52MS5RdWFyYW50aW5lTm9kZVJlc3BvbnNlElQKC1JlY292ZXJOb2RlEiEubWlsbHdyaWdodC52MS5SZWNvdmVyTm9kZVJlcXVlc3QaIi5taWxsd3JpZ2h0LnYxLlJlY292ZXJOb2RlUmVzcG9uc2USUQoKQWJvcnREcmFpbhIgLm1pbGx3cmlnaHQudjEuQWJvcnREcmFpblJlcXVlc3QaIS5taWxsd3JpZ2h0LnYxLkFib3J0RHJhaW5SZXNwb25zZRJgCg9Sb2xsYmFja1JlbW92YWwSJS5taWxsd3JpZ2h0LnYxLlJvbGxiYWNrUmVtb3ZhbFJlcXVlc3QaJi5taWxsd3JpZ2h0LnYxLlJvbGxiYWNrUmVtb3ZhbFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.OnboardNodeRequest.
@@ -26,193 +26,228 @@ export const OnboardNodeResponseSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_fleet_node, 1);
 
 /**
+ * Describes the message millwright.v1.ReissueBootstrapRequest.
+ * Use `create(ReissueBootstrapRequestSchema)` to create a new message.
+ */
+export const ReissueBootstrapRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 2);
+
+/**
+ * Describes the message millwright.v1.ReissueBootstrapResponse.
+ * Use `create(ReissueBootstrapResponseSchema)` to create a new message.
+ */
+export const ReissueBootstrapResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 3);
+
+/**
+ * Describes the message millwright.v1.FleetBootstrap.
+ * Use `create(FleetBootstrapSchema)` to create a new message.
+ */
+export const FleetBootstrapSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 4);
+
+/**
+ * Describes the message millwright.v1.OnboardNodesRequest.
+ * Use `create(OnboardNodesRequestSchema)` to create a new message.
+ */
+export const OnboardNodesRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 5);
+
+/**
+ * Describes the message millwright.v1.OnboardNodesResponse.
+ * Use `create(OnboardNodesResponseSchema)` to create a new message.
+ */
+export const OnboardNodesResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 6);
+
+/**
  * Describes the message millwright.v1.GetFleetNodeRequest.
  * Use `create(GetFleetNodeRequestSchema)` to create a new message.
  */
 export const GetFleetNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 2);
+  messageDesc(file_millwright_v1_fleet_node, 7);
 
 /**
  * Describes the message millwright.v1.GetFleetNodeResponse.
  * Use `create(GetFleetNodeResponseSchema)` to create a new message.
  */
 export const GetFleetNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 3);
+  messageDesc(file_millwright_v1_fleet_node, 8);
 
 /**
  * Describes the message millwright.v1.ListFleetNodesRequest.
  * Use `create(ListFleetNodesRequestSchema)` to create a new message.
  */
 export const ListFleetNodesRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 4);
+  messageDesc(file_millwright_v1_fleet_node, 9);
 
 /**
  * Describes the message millwright.v1.ListFleetNodesResponse.
  * Use `create(ListFleetNodesResponseSchema)` to create a new message.
  */
 export const ListFleetNodesResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 5);
+  messageDesc(file_millwright_v1_fleet_node, 10);
 
 /**
  * Describes the message millwright.v1.ActOnNodeRequest.
  * Use `create(ActOnNodeRequestSchema)` to create a new message.
  */
 export const ActOnNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 6);
+  messageDesc(file_millwright_v1_fleet_node, 11);
 
 /**
  * Describes the message millwright.v1.ActOnNodeResponse.
  * Use `create(ActOnNodeResponseSchema)` to create a new message.
  */
 export const ActOnNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 7);
+  messageDesc(file_millwright_v1_fleet_node, 12);
 
 /**
  * Describes the message millwright.v1.DecommissionNodeRequest.
  * Use `create(DecommissionNodeRequestSchema)` to create a new message.
  */
 export const DecommissionNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 8);
+  messageDesc(file_millwright_v1_fleet_node, 13);
 
 /**
  * Describes the message millwright.v1.DecommissionNodeResponse.
  * Use `create(DecommissionNodeResponseSchema)` to create a new message.
  */
 export const DecommissionNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 9);
+  messageDesc(file_millwright_v1_fleet_node, 14);
 
 /**
  * Describes the message millwright.v1.PreviewDecommissionRequest.
  * Use `create(PreviewDecommissionRequestSchema)` to create a new message.
  */
 export const PreviewDecommissionRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 10);
+  messageDesc(file_millwright_v1_fleet_node, 15);
 
 /**
  * Describes the message millwright.v1.PreviewDecommissionResponse.
  * Use `create(PreviewDecommissionResponseSchema)` to create a new message.
  */
 export const PreviewDecommissionResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 11);
+  messageDesc(file_millwright_v1_fleet_node, 16);
 
 /**
  * Describes the message millwright.v1.DecommissionStage.
  * Use `create(DecommissionStageSchema)` to create a new message.
  */
 export const DecommissionStageSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 12);
+  messageDesc(file_millwright_v1_fleet_node, 17);
 
 /**
  * Describes the message millwright.v1.RetireNodeRequest.
  * Use `create(RetireNodeRequestSchema)` to create a new message.
  */
 export const RetireNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 13);
+  messageDesc(file_millwright_v1_fleet_node, 18);
 
 /**
  * Describes the message millwright.v1.RetireNodeResponse.
  * Use `create(RetireNodeResponseSchema)` to create a new message.
  */
 export const RetireNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 14);
+  messageDesc(file_millwright_v1_fleet_node, 19);
 
 /**
  * Describes the message millwright.v1.ReactivateNodeRequest.
  * Use `create(ReactivateNodeRequestSchema)` to create a new message.
  */
 export const ReactivateNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 15);
+  messageDesc(file_millwright_v1_fleet_node, 20);
 
 /**
  * Describes the message millwright.v1.ReactivateNodeResponse.
  * Use `create(ReactivateNodeResponseSchema)` to create a new message.
  */
 export const ReactivateNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 16);
+  messageDesc(file_millwright_v1_fleet_node, 21);
 
 /**
  * Describes the message millwright.v1.QuarantineNodeRequest.
  * Use `create(QuarantineNodeRequestSchema)` to create a new message.
  */
 export const QuarantineNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 17);
+  messageDesc(file_millwright_v1_fleet_node, 22);
 
 /**
  * Describes the message millwright.v1.QuarantineNodeResponse.
  * Use `create(QuarantineNodeResponseSchema)` to create a new message.
  */
 export const QuarantineNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 18);
+  messageDesc(file_millwright_v1_fleet_node, 23);
 
 /**
  * Describes the message millwright.v1.RecoverNodeRequest.
  * Use `create(RecoverNodeRequestSchema)` to create a new message.
  */
 export const RecoverNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 19);
+  messageDesc(file_millwright_v1_fleet_node, 24);
 
 /**
  * Describes the message millwright.v1.RecoverNodeResponse.
  * Use `create(RecoverNodeResponseSchema)` to create a new message.
  */
 export const RecoverNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 20);
+  messageDesc(file_millwright_v1_fleet_node, 25);
 
 /**
  * Describes the message millwright.v1.AbortDrainRequest.
  * Use `create(AbortDrainRequestSchema)` to create a new message.
  */
 export const AbortDrainRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 21);
+  messageDesc(file_millwright_v1_fleet_node, 26);
 
 /**
  * Describes the message millwright.v1.AbortDrainResponse.
  * Use `create(AbortDrainResponseSchema)` to create a new message.
  */
 export const AbortDrainResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 22);
+  messageDesc(file_millwright_v1_fleet_node, 27);
 
 /**
  * Describes the message millwright.v1.RollbackRemovalRequest.
  * Use `create(RollbackRemovalRequestSchema)` to create a new message.
  */
 export const RollbackRemovalRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 23);
+  messageDesc(file_millwright_v1_fleet_node, 28);
 
 /**
  * Describes the message millwright.v1.RollbackRemovalResponse.
  * Use `create(RollbackRemovalResponseSchema)` to create a new message.
  */
 export const RollbackRemovalResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 24);
+  messageDesc(file_millwright_v1_fleet_node, 29);
 
 /**
  * Describes the message millwright.v1.FleetNode.
  * Use `create(FleetNodeSchema)` to create a new message.
  */
 export const FleetNodeSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 25);
+  messageDesc(file_millwright_v1_fleet_node, 30);
 
 /**
  * Describes the message millwright.v1.FleetNodeDetail.
  * Use `create(FleetNodeDetailSchema)` to create a new message.
  */
 export const FleetNodeDetailSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 26);
+  messageDesc(file_millwright_v1_fleet_node, 31);
 
 /**
  * Describes the message millwright.v1.FleetJob.
  * Use `create(FleetJobSchema)` to create a new message.
  */
 export const FleetJobSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 27);
+  messageDesc(file_millwright_v1_fleet_node, 32);
 
 /**
  * Describes the message millwright.v1.FleetMaasObservation.
  * Use `create(FleetMaasObservationSchema)` to create a new message.
  */
 export const FleetMaasObservationSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 28);
+  messageDesc(file_millwright_v1_fleet_node, 33);
 
 /**
  * GPU nodes that are onboarded, worked on and removed over MAAS. A node is named by its id, by its host name, or by site/hostname where

@@ -85,3 +85,23 @@ ${COMMANDS.map((words) => words.join(" ")).join("\n")}
 
 export const seedVariablesOf = (bootstrap: AgentBootstrap): Readonly<Record<string, string>> =>
   Object.fromEntries(FILES.map(({ variable, contentOf }) => [variable, contentOf(bootstrap)]));
+
+const inBase64 = (text: string): string => Buffer.from(text).toString("base64");
+/** What is written travels in base64: nothing that a value may hold is ever read by the shell. */
+const scriptOf = (bootstrap: AgentBootstrap): string =>
+  [
+    "set -eu",
+    "umask 077",
+    "command -v millwright >/dev/null || { echo 'this host has no millwright command' >&2; exit 3; }",
+    `mkdir -p ${AGENT_DIRECTORY}`,
+    "rm -f /var/lib/millwright-agent/identity.json",
+    ...written(bootstrap).map(
+      ({ path, permissions, content }) =>
+        `echo ${inBase64(content)} | base64 -d > ${path}.new && chmod ${permissions} ${path}.new && mv ${path}.new ${path}`,
+    ),
+    ...COMMANDS.map((words) => words.join(" ")),
+  ].join("\n");
+
+/** The same as one line, which the owner of a host runs on it. Run again, it leaves the same behind. */
+export const bootstrapCommandOf = (bootstrap: AgentBootstrap): string =>
+  `echo ${inBase64(scriptOf(bootstrap))} | base64 -d | sudo sh`;

@@ -2,6 +2,7 @@ import { collectSteps } from "../model/step.ts";
 import { batchRuns } from "./batch-runs.ts";
 import { bootDevice } from "./boot-device.ts";
 import { decommissionSteps } from "./fleet/decommission/index.ts";
+import { onboardBatch } from "./fleet/onboard-batch.ts";
 import { onboardingSteps } from "./fleet/onboarding/index.ts";
 import { join } from "./join.ts";
 import { net } from "./net.ts";
@@ -31,6 +32,7 @@ export const serverSteps = collectSteps([
   power,
   bootDevice,
   batchRuns,
+  onboardBatch,
   ...[updateFirmware, activateFirmware, setDevicePower, validateDevice],
   ...[configureFabric, validateFabric, rackFirmware, rackPower, validateDevices],
   ...decommissionSteps,

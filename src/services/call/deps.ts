@@ -31,6 +31,8 @@ export interface ServiceDeps {
   readonly clusterGate?: ClusterGate;
   /** Absent: this server calls no MAAS. */
   readonly maas?: MaasGate;
+  /** At which address agents of fleet nodes reach the server. Absent or null: nobody has said. */
+  readonly fleetServer?: string | null;
   /** Where the agents of fleet nodes call. Absent: this server has none. */
   readonly agents?: AgentDesk;
   /** Writes what installers read. Absent: nothing is installed with a seed here. */

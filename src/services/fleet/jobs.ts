@@ -2,6 +2,8 @@ import { AppError } from "../../kernel/errors.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import type { FleetPolicy } from "../../lifecycles/fleet-node/policy.ts";
+import { jobStateOf } from "../../runs/model/job-state.ts";
+import type { JobState } from "../../runs/model/run.ts";
 import { paramsOfJob, planOfJob } from "../../runs/workflows/fleet/plan-of-job.ts";
 import { type DecommissionParam, FLEET_RUN_TYPES, type FleetWorkflow } from "../../runs/workflows/fleet/words.ts";
 import { listProfiles } from "../../store/fleet/profiles.ts";
@@ -73,4 +75,14 @@ export async function holdSite(tx: Transaction, name: string, { evenDisabled = f
   if (!site) throw refuse("does not exist", "millwright fleet site list");
   if (!site.isEnabled && !evenDisabled)
     throw refuse("is disabled: nothing new is begun there", `millwright fleet site update ${name} --enable`);
+}
+
+/** The states of the onboardings of these nodes: of each the latest attempt. */
+export async function onboardingsOf(db: Queryable, nodeIds: readonly string[]): Promise<ReadonlyMap<string, JobState>> {
+  if (nodeIds.length === 0) return new Map();
+  const sql = `t.target_kind = '${fleetNodeLifecycle.kind}' and t.target_id = any($1) and t.next_run_id is null
+    and t.parent_run_id is null and t.type = $2`;
+  const runs = await listRuns(db, { where: { sql, values: [nodeIds, FLEET_RUN_TYPES.fleet_onboarding] } });
+  // The newest comes first, and counts.
+  return new Map(runs.toReversed().flatMap((run) => [[run.target.id, jobStateOf(run) ?? "pending"] as const]));
 }

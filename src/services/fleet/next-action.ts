@@ -17,7 +17,7 @@ const nothing = (why: string): NextAction => ({ command: "", why });
 
 /** A job that failed comes first; then what the state of the node leaves to people. */
 export function nextActionOf(
-  node: Pick<FleetNode, "id" | "site" | "state" | "facts">,
+  node: Pick<FleetNode, "id" | "site" | "mode" | "state" | "facts">,
   job: FleetJobView | null,
   maas: Pick<FleetObservation, "observed" | "drift"> | null,
 ): NextAction {
@@ -60,12 +60,12 @@ function actionOnJob(nodeId: string, state: FleetNodeState, job: FleetJobView): 
   }
 }
 
-function actionOnNode({ id, state, facts }: Pick<FleetNode, "id" | "state" | "facts">): NextAction {
+function actionOnNode({ id, mode, state, facts }: Pick<FleetNode, "id" | "mode" | "state" | "facts">): NextAction {
   switch (state.name as FleetNodeState) {
     case "bootstrap_issued":
       return nothing("its owner runs the bootstrap command on it");
     case "quarantined":
-      return facts.enrollment !== null && facts.enrollment.consumedAt === null
+      return mode === "manual" && facts.enrollment?.consumedAt === null
         ? { command: `millwright fleet bootstrap reissue ${id}`, why: "nobody enrolled with its bootstrap bundle" }
         : { command: `millwright fleet recover ${id}`, why: facts.quarantineReason ?? "it is quarantined" };
     case "offline":

@@ -17,6 +17,7 @@ import type { Caller } from "../call/caller.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
 import { fingerprintOf, newRunId } from "../run/creation.ts";
 import type { RunDeps } from "../run/deps.ts";
+import { checkServer, issueEnrollment } from "./bootstrap.ts";
 import { createFleetJob, holdSite, nodeKey, policyOf, runKey } from "./jobs.ts";
 import { type CheckedNode, checkNode, type OnboardNode } from "./node-input.ts";
 import { findOrRegisterMachine } from "./node-machine.ts";
@@ -41,14 +42,16 @@ async function onboard(tx: Transaction, deps: RunDeps, caller: Caller, asked: Ch
   const known = await findByRequest(tx, requestId);
   if (known) return sameNode(known, { requestId, fingerprint });
   await holdSite(tx, site);
-  await policyOf(tx, asked);
+  const policy = await policyOf(tx, asked);
   await refuseTwin(tx, { ...asked, machineId: null });
   const machineId = await findOrRegisterMachine(tx, deps, caller, asked);
   await refuseTwin(tx, { ...asked, machineId });
+  if (mode === "manual") checkServer(deps);
+  const facts = mode === "manual" ? { enrollment: issueEnrollment(deps, { id, enrollment: null }, policy) } : {};
   await create(tx, storeOf(deps.stores, fleetNodeLifecycle.kind), {
     id,
     row: {
-      ...{ site, profile, sku, hostname, mode, fingerprint },
+      ...{ site, profile, sku, hostname, mode, fingerprint, facts },
       ...{ ipmi_ip: ipmiIp, machine_id: machineId, request_id: requestId, created_by: actorOf(caller) },
     },
     ...(mode === "maas" && { state: "enrolling" }),

@@ -32,7 +32,7 @@ interface Asked {
 }
 
 /** Another token; those of before are worth nothing once it is on record. */
-function nextEnrolment(signer: Signer, { nodeId, enrollment, ttl, now }: Asked): IssuedEnrolment {
+export function nextEnrolment(signer: Signer, { nodeId, enrollment, ttl, now }: Asked): IssuedEnrolment {
   const issue = (enrollment?.issue ?? 0) + 1;
   const { token, tokenHash } = issued(signer, nodeId, issue);
   const expiresAt = new Date(now.getTime() + ttl).toISOString();

@@ -5,6 +5,7 @@ import {
   type FleetNode,
   type FleetNodeFacts,
 } from "../../lifecycles/fleet-node/fleet-node.ts";
+import { hasEnrolled } from "../../lifecycles/fleet-node/handlers.ts";
 import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
@@ -68,7 +69,7 @@ export const fleetNodeStore: ThingStore<FleetNode> = {
     // What may be done with a machine depends on its node.
     machine: { of: ({ machineId }) => ({ kind: machineLifecycle.kind, id: machineId }) },
   },
-  restsIdle: () => true,
+  restsIdle: (node) => !hasEnrolled(node),
   async load(db, ids) {
     const text = `select ${FLEET_NODE_COLUMNS} from fleet_nodes t where t.id = any($1)`;
     return parseRows(await db.query<FleetNodeRow>({ name: "fleet_nodes.load", text, values: [ids] }), parseFleetNode);

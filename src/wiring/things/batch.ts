@@ -2,13 +2,18 @@ import { AppError } from "../../kernel/errors.ts";
 import { nothingToDo } from "../../kernel/outcome.ts";
 import type { Batch } from "../../lifecycles/batch/batch.ts";
 import type { StartOnMachine } from "../../runs/steps/batch-runs.ts";
+import type { OnNodeBatch } from "../../runs/steps/fleet/onboard-batch.ts";
 import { batchTarget } from "../../runs/targets/batch.ts";
 import type { RunOn } from "../../runs/targets/target-kind.ts";
 import { explainAnyThing } from "../../services/explain/any-thing.ts";
+import { onboardingsOf } from "../../services/fleet/jobs.ts";
+import { onboardNode } from "../../services/fleet/onboard.ts";
 import { ParentOver } from "../../services/run/many/parents.ts";
 import { startRun } from "../../services/run/starts.ts";
 import { batchStore } from "../../store/batch/batches.ts";
-import { collectThingStores } from "../../store/lifecycle/things.ts";
+import { fleetNodeStore } from "../../store/fleet/nodes.ts";
+import { hostReprovisionStore } from "../../store/host-reprovision/host-reprovisions.ts";
+import { collectThingStores, type ThingStores } from "../../store/lifecycle/things.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { runStore } from "../../store/run/runs.ts";
@@ -40,12 +45,37 @@ function startsRuns({ db, secrets, clock, runs: { starting } }: TargetTools) {
     };
 }
 
+/** Nodes are onboarded as by any caller, in the name of whoever started the batch. */
+function onboardsNodes({ db, secrets, clock, runs: { starting } }: TargetTools, stores: ThingStores) {
+  const deps = { ...starting, db, secrets, clock, stores, maxFindByIds: 1 };
+  return ({ thing }: RunOn<Batch>["target"]): Pick<OnNodeBatch, "onboard" | "jobsOf"> => ({
+    jobsOf: (nodeIds) => onboardingsOf(db, nodeIds),
+    async onboard({ ipmi_ip: ipmiIp, ...node }, requestId) {
+      const caller = { name: thing.initiator, roles: [], address: null };
+      try {
+        return { id: (await onboardNode(deps, caller, { ...node, ipmiIp, requestId })).id };
+      } catch (error) {
+        if (!(error instanceof AppError) || isDatabaseTrouble(error)) throw error;
+        return { refused: error.message };
+      }
+    },
+  });
+}
+
 const runTarget = (tools: TargetTools): WiredTarget<Batch> => {
   const starting = startsRuns(tools);
+  const onboarding = onboardsNodes(
+    tools,
+    collectThingStores([runStore, machineStore, fleetNodeStore, hostReprovisionStore]),
+  );
   return {
     kind: batchTarget,
     providerOf: () => ({ name: "batch", can: {} }),
-    partsOf: (run, { name }) => ({ target: run.target.thing, startOn: starting(run, name) }),
+    partsOf: (run, { name }) => ({
+      target: run.target.thing,
+      startOn: starting(run, name),
+      ...onboarding(run.target),
+    }),
   };
 };
 

@@ -6,12 +6,18 @@ import { partOf } from "../../api/transport/service-parts.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { type FleetNodeContext, fleetNodeHandlers } from "../../lifecycles/fleet-node/handlers.ts";
 import { fleetNodeTarget } from "../../runs/targets/fleet-node.ts";
+import { startsRun } from "../../runs/targets/new-run.ts";
+import { paramsOfJob, planOfJob } from "../../runs/workflows/fleet/plan-of-job.ts";
+import { FLEET_ONBOARDING, FLEET_RUN_TYPES } from "../../runs/workflows/fleet/words.ts";
+import { allWorkflows } from "../../runs/workflows/index.ts";
 import { explainFleetNode } from "../../services/explain/fleet-node.ts";
+import { policyOf } from "../../services/fleet/jobs.ts";
+import { workflowOf } from "../../services/run/workflow-starts.ts";
 import { fleetNodeListing } from "../../store/fleet/node-list.ts";
 import { fleetNodeStore } from "../../store/fleet/nodes.ts";
 import { fleetPartsOf } from "../fleet/fleet-parts.ts";
 import type { WiredTarget } from "../run-targets.ts";
-import { defineThing, type TargetTools } from "./thing.ts";
+import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
 const runTarget = (tools: TargetTools): WiredTarget<FleetNode> => {
@@ -23,10 +29,36 @@ const runTarget = (tools: TargetTools): WiredTarget<FleetNode> => {
   };
 };
 
+function contextOf({ clock, db, runs }: HandlerTools): FleetNodeContext {
+  if (!runs) return { clock };
+  const { steps, workflows = allWorkflows } = runs;
+  return {
+    clock,
+    async startOnboarding(node) {
+      const workflow = workflowOf({ workflows }, { workflow: FLEET_ONBOARDING });
+      const job = { workflow, node, policy: await policyOf(db, node) };
+      const target = { kind: fleetNodeStore.lifecycle.kind, id: node.id };
+      const run = {
+        target,
+        plan: planOfJob(job, steps),
+        params: paramsOfJob(job),
+        initiator: `agent of ${node.hostname}`,
+      };
+      return startsRun(run, [node.id, "onboard", node.facts.enrollment?.issue ?? 0], {
+        type: FLEET_RUN_TYPES.fleet_onboarding,
+      });
+    },
+  };
+}
+
 /** Operators work with nodes; who takes one out of the fleet for good, or erases it, is an administrator. */
 // biome-ignore format: a table is read by its columns
 const roles: MethodRoles = {
   "millwright.v1.FleetNodeService/OnboardNode":        ["operator"],
+  "millwright.v1.FleetNodeService/OnboardNodes":       ["operator"],
+  "POST /api/v1/fleet/batches":                        ["operator"],
+  "millwright.v1.FleetNodeService/ReissueBootstrap":   ["operator"],
+  "POST /api/v1/fleet/nodes/{node}/bootstrap":         ["operator"],
   "millwright.v1.FleetNodeService/GetFleetNode":       ["viewer"],
   "millwright.v1.FleetNodeService/ListFleetNodes":     ["viewer"],
   "millwright.v1.FleetNodeService/ActOnNode":          ["operator"],
@@ -54,7 +86,7 @@ const roles: MethodRoles = {
 
 export const fleetNode = defineThing<FleetNode>({
   store: fleetNodeStore,
-  handlers: ({ clock }) => withContext(fleetNodeHandlers, (): FleetNodeContext => ({ clock })),
+  handlers: (tools) => withContext(fleetNodeHandlers, () => contextOf(tools)),
   runTarget,
   explain: explainFleetNode,
   methods: ({ services, runs }) => [

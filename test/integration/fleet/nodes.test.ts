@@ -1,7 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { type FleetNodeDetail, FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
-import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { RunActionsService, RunService } from "../../../contract/millwright/v1/run_pb.js";
+import { enrolAgent } from "../../../src/services/fleet/agent/enrol.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { obeyed, stagedSteps, stagedWorkflows } from "../../support/fleet/staged-workflows.ts";
@@ -11,7 +13,10 @@ import { afterAll, beforeAll } from "../../support/second-try.ts";
 /** What surrounds the jobs of fleet nodes: who onboards, reads, moves and acts. The workflows themselves stand in with a stage or two. */
 let surface: RunSurface;
 beforeAll(async () => {
-  surface = await startRunSurface({ steps: stagedSteps, workflows: stagedWorkflows, controller: true });
+  surface = await startRunSurface({
+    ...{ steps: stagedSteps, workflows: stagedWorkflows, controller: true },
+    fleetServer: "https://millwright.example",
+  });
   const { db } = surface;
   await db.execute(
     `insert into fleet_sites (name, url, created_by) values ('lab', 'http://192.0.2.1/MAAS', 'test'), ('hall', 'http://192.0.2.2/MAAS', 'test')`,
@@ -20,7 +25,7 @@ beforeAll(async () => {
     `insert into fleet_sites (name, url, is_enabled, created_by) values ('shut', 'http://192.0.2.3/MAAS', false, 'test')`,
   );
   await db.execute(`insert into fleet_profiles (site, name, policy, created_by) values
-    ('lab', 'h100', '{"max_deploy_retry_attempts": 1}', 'test'), ('hall', 'h100', '{}', 'test'), ('shut', 'h100', '{}', 'test')`);
+    ('lab', 'h100', '{"max_deploy_retry_attempts": 1}', 'test'), ('lab', 'pair', '{"batch_max_parallel": 2}', 'test'), ('lab', 'brief', '{"enrollment_token_ttl_seconds": 1}', 'test'), ('hall', 'h100', '{}', 'test'), ('shut', 'h100', '{}', 'test')`);
 });
 afterAll(() => surface.close());
 
@@ -361,6 +366,148 @@ describe("a node", () => {
     expect(second.nodes[0]?.id).not.toBe(first.nodes[0]?.id);
     expect(Object.keys(first.nodes[0] ?? {})).not.toContain("stage");
     expect((await refusal(nodes().listFleetNodes({ filter: "stage=bring_up" }))).code).toBe(Code.InvalidArgument);
+  });
+});
+
+describe("a batch", () => {
+  const row = (hostname: string, more: object = {}) => ({
+    ...given({ hostname, profile: "pair" }),
+    requestId: "",
+    ...more,
+  });
+  /** Its run is on no machine, so that baremetal.v1 does not know it. */
+  const ended = (runId: string) =>
+    eventually(
+      async () => {
+        const { run } = (await surface.client(RunService).getRun({ runId })).run ?? {};
+        return run !== undefined && run.phase > Run_Phase.RUNNING && run;
+      },
+      { what: `${runId} has ended` },
+    );
+  const began = async (prefix: string) =>
+    (await surface.db.query("select 1 from fleet_nodes where hostname like $1", [`${prefix}%`])).length;
+
+  test("onboards as many at a time as the profile says, and the rest as those end", async () => {
+    const hosts = ["slow-row1", "slow-row2", "slow-row3", "slow-row4", "slow-row5"];
+    const request = { requestId: "batch-1", nodes: hosts.map((host) => row(host)) };
+    const [{ runId }, again] = await Promise.all([nodes().onboardNodes(request), nodes().onboardNodes(request)]);
+    expect(again.runId).toBe(runId);
+    for (const host of hosts.slice(0, 2))
+      await eventually(
+        () =>
+          show(host).then(
+            () => true,
+            () => false,
+          ),
+        { what: `${host} begins` },
+      );
+    await until("slow-row1", "running");
+    expect(await began("slow-row")).toBe(2);
+    obeyed.add("slow-row1");
+    await eventually(
+      () =>
+        show("slow-row3").then(
+          () => true,
+          () => false,
+        ),
+      { what: "the third begins" },
+    );
+    expect(await began("slow-row")).toBe(3);
+    for (const host of hosts) obeyed.add(host);
+    expect((await ended(runId)).phase).toBe(Run_Phase.SUCCEEDED);
+    expect((await nodes().listFleetNodes({ filter: "profile=pair AND state=active" })).nodes).toHaveLength(5);
+  });
+
+  test("goes on past nodes that are refused or fail, and says at the end which", async () => {
+    await active({ hostname: "gpu-taken" });
+    const rows = [row("gpu-b1"), row("gpu-taken"), row("broken-b2"), row("gpu-b3")];
+    const { runId } = await nodes().onboardNodes({ requestId: "batch-2", nodes: rows });
+    const run = await ended(runId);
+    expect(run.phase).toBe(Run_Phase.FAILED);
+    expect(run.error?.message).toContain("2 of 4 onboarded; failed: broken-b2; refused: gpu-taken (");
+    expect((await show("gpu-b3")).node?.state).toBe("active");
+    obeyed.add("broken-b2");
+    await act("broken-b2", "retry-stage");
+    await until("broken-b2", "completed");
+  });
+
+  test.each([
+    ["a row that is wrong", () => [row("gpu-b8"), row("GPU 9")], "nodes[1]: hostname"],
+    ["a name that is there twice", () => [row("gpu-b8"), row("gpu-b8")], "is there twice"],
+    ["no row", () => [], "from 1 to 1000"],
+    ["a profile that there is not", () => [row("gpu-b8", { profile: "b200" })], "has no profile b200"],
+  ])("with %s is refused as a whole", async (_what, rows, words) => {
+    const refused = await refusal(nodes().onboardNodes({ requestId: `wrong ${words}`, nodes: rows() }));
+    expect(refused.message).toContain(words);
+    expect(await began("gpu-b8")).toBe(0);
+  });
+});
+
+describe("a manual node", () => {
+  const manual = async (more: object = {}) => {
+    const { node, bootstrap } = await nodes().onboardNode(given({ mode: "manual", ipmiIp: "", ...more }));
+    return { id: node?.node?.id ?? "", state: node?.node?.state, job: node?.job, command: bootstrap?.command ?? "" };
+  };
+  /** What the command would write on the host. */
+  const tokenIn = (command: string): string => {
+    const inside = (text: string, what: RegExp) => Buffer.from(what.exec(text)?.[1] ?? "", "base64").toString();
+    const script = inside(command, /^echo (\S+) \| base64 -d \| sudo sh$/);
+    return inside(script, /^echo (\S+) \| base64 -d > \S+enrolment-token\.new/m).trim();
+  };
+  const enrol = (nodeId: string, token: string) =>
+    enrolAgent(surface.deps, { nodeId, token, nonce: "0123456789abcdef", address: null });
+
+  test("waits with a command for its owner, and is onboarded once its agent has enrolled", async () => {
+    const { id, state, job, command } = await manual();
+    expect([state, job]).toEqual(["bootstrap_issued", undefined]);
+    expect(command.split("\n")).toHaveLength(1);
+    expect((await show(id)).node?.ipmiIp).toBe("");
+    await enrol(id, tokenIn(command));
+    const done = await until(id, "completed");
+    expect(done.node?.state).toBe("active");
+    expect(done.job?.type).toBe("ONBOARD");
+    expect(await surface.db.query("select 1 from runs where target_id = $1", [id])).toHaveLength(1);
+    const kept = await surface.db.query<{ row: string }>(
+      "select row(t.*)::text as row from fleet_nodes t where id = $1",
+      [id],
+    );
+    const told = await surface.db.query<{ data: string }>("select data::text from journal where id = $1", [id]);
+    const answers = [...kept.map(({ row }) => row), ...told.map(({ data }) => data)].join();
+    expect(answers).not.toContain(tokenIn(command));
+    expect((await refusal(nodes().reissueBootstrap({ node: id }))).code).toBe(Code.FailedPrecondition);
+  });
+
+  test("whose bundle expires is quarantined by way of enrolling, and another bundle leads out", async () => {
+    const { id, command } = await manual({ profile: "brief" });
+    await eventually(async () => (await show(id)).node?.state === "quarantined", { what: "it is quarantined" });
+    const moves = await surface.db.query<{ move: string; xid: string }>(
+      `select from_state || ' ' || to_state as move, xid::text from journal
+        where kind = 'fleet_node' and id = $1 and from_state <> to_state order by version`,
+      [id],
+    );
+    expect(moves.map(({ move }) => move)).toEqual(["bootstrap_issued enrolling", "enrolling quarantined"]);
+    expect(new Set(moves.map(({ xid }) => xid)).size).toBe(1);
+    await expect(enrol(id, tokenIn(command))).rejects.toMatchObject({ kind: "unauthenticated" });
+    expect((await show(id)).nextCommand).toBe(`millwright fleet bootstrap reissue ${id}`);
+    await surface.db.execute(`update fleet_nodes set profile = 'h100' where id = $1`, [id]);
+    const { bootstrap } = await nodes().reissueBootstrap({ node: id });
+    await enrol(id, tokenIn(bootstrap?.command ?? ""));
+    expect((await until(id, "completed")).node).toMatchObject({ state: "active", quarantineReason: "" });
+  });
+
+  test("is given another command, and that of before is worth nothing", async () => {
+    const { id, command } = await manual();
+    const { bootstrap } = await nodes().reissueBootstrap({ node: id });
+    await expect(enrol(id, tokenIn(command))).rejects.toMatchObject({ kind: "unauthenticated" });
+    await enrol(id, tokenIn(bootstrap?.command ?? ""));
+    await until(id, "completed");
+  });
+
+  test("of one request twice is told the same command", async () => {
+    const request = given({ mode: "manual", ipmiIp: "" });
+    const [first, second] = [await nodes().onboardNode(request), await nodes().onboardNode(request)];
+    expect(second.bootstrap?.command).toBe(first.bootstrap?.command);
+    expect(first.bootstrap?.command).toContain("base64 -d | sudo sh");
   });
 });
 

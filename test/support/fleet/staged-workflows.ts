@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import { fleetNodeLifecycle } from "../../../src/lifecycles/fleet-node/lifecycle.ts";
 import { type ActingContext, collectSteps, defineStepOn } from "../../../src/runs/model/step.ts";
 import type { OnFleetNode } from "../../../src/runs/steps/fleet/on-fleet-node.ts";
-import { allSteps } from "../../../src/runs/steps/index.ts";
+import { serverSteps } from "../../../src/runs/steps/index.ts";
 import { FLEET_DECOMMISSION, FLEET_ONBOARDING } from "../../../src/runs/workflows/fleet/words.ts";
 import { collectWorkflows, defineWorkflow } from "../../../src/runs/workflows/workflow.ts";
 
@@ -42,7 +42,7 @@ const moves = (cause: Parameters<typeof move<typeof fleetNodeLifecycle>>[2]) => 
 ];
 
 export const stagedSteps = collectSteps([
-  ...allSteps.values(),
+  ...serverSteps.values(),
   stage("bring_up"),
   stage("empty_node", moves("drain_begun")),
   stage("take_out", moves("drained")),

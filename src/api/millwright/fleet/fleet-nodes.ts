@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { FleetNodeService } from "../../../../contract/millwright/v1/fleet_node_pb.js";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { type Bootstrap, bootstrapOf, reissueBootstrap } from "../../../services/fleet/bootstrap.ts";
 import { decommissionNode, previewDecommission, retireNode } from "../../../services/fleet/decommission.ts";
 import { actOnNode } from "../../../services/fleet/node-actions.ts";
 import {
@@ -12,12 +13,16 @@ import {
 } from "../../../services/fleet/node-verbs.ts";
 import { pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
 import { onboardNode } from "../../../services/fleet/onboard.ts";
+import { onboardNodes } from "../../../services/fleet/onboard-many.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
+import { timestampOf } from "../../convert/fields.ts";
 import { listRequestFrom, pageOf } from "../../convert/listing.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 import { fleetNodeDetailOf, fleetNodeOf } from "./node-messages.ts";
 
 const detailOf = async (deps: ServiceDeps, node: string) => ({ node: fleetNodeDetailOf(await viewNode(deps, node)) });
+
+const bundleOf = ({ command, expiresAt }: Bootstrap) => ({ command, expiresAt: timestampOf(expiresAt) });
 
 /** What can be done where no runs are: reading, and moving nodes by hand. */
 export const fleetNodes = (deps: ServiceDeps) =>
@@ -27,6 +32,9 @@ export const fleetNodes = (deps: ServiceDeps) =>
       const { withDeleted } = request;
       const page = await pageNodes(deps, { ...listRequestFrom(request), withDeleted }, fleetNodeOf);
       return { nodes: [...page.items], ...pageOf(page) };
+    },
+    async reissueBootstrap({ node }, { values }) {
+      return { bootstrap: bundleOf(await reissueBootstrap(deps, values.get(callerKey), node)) };
     },
     async quarantineNode(request, { values }) {
       await quarantineNode(deps, values.get(callerKey), request);
@@ -54,8 +62,12 @@ export const fleetNodes = (deps: ServiceDeps) =>
 export const fleetJobs = (deps: RunDeps) =>
   ({
     async onboardNode(request, { values }) {
-      const { id } = await onboardNode(deps, values.get(callerKey), request);
-      return detailOf(deps, id);
+      const node = await onboardNode(deps, values.get(callerKey), request);
+      const bootstrap = bootstrapOf(deps, node);
+      return { ...(await detailOf(deps, node.id)), ...(bootstrap && { bootstrap: bundleOf(bootstrap) }) };
+    },
+    async onboardNodes({ requestId, nodes }, { values }) {
+      return { runId: (await onboardNodes(deps, values.get(callerKey), { requestId, nodes })).id };
     },
     async actOnNode(request, { values }) {
       await actOnNode(deps, values.get(callerKey), request);

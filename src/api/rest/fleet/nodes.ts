@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Caller } from "../../../services/call/caller.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { type Bootstrap, bootstrapOf, reissueBootstrap } from "../../../services/fleet/bootstrap.ts";
 import { decommissionNode, previewDecommission, retireNode } from "../../../services/fleet/decommission.ts";
 import { actOnNode, FLEET_ACTIONS } from "../../../services/fleet/node-actions.ts";
 import {
@@ -13,6 +14,7 @@ import {
 } from "../../../services/fleet/node-verbs.ts";
 import { type FleetNodeRecord, type FleetNodeView, pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
 import { onboardNode } from "../../../services/fleet/onboard.ts";
+import { onboardNodes } from "../../../services/fleet/onboard-many.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
 import { manyOf, objectOf, one, pagedListOf, printable, timestamp } from "../envelopes.ts";
 import { type AnyRoute, defineRoute } from "../route.ts";
@@ -79,6 +81,16 @@ const detail = z
     next_why: z.string(),
   })
   .meta({ id: "FleetNodeDetail" });
+
+const bootstrapJson = ({ command, expiresAt }: Bootstrap) => ({ command, expires_at: expiresAt.toISOString() });
+const bootstrap = z
+  .object({
+    command: z
+      .string()
+      .describe("One line that the owner of the host runs on it. It holds a token: treat it as a password."),
+    expires_at: timestamp,
+  })
+  .meta({ id: "FleetBootstrap" });
 
 const requestId = z.string().max(128).describe("Such as a UUID; the same again for the same request.");
 const comment = printable(1_024).default("");
@@ -165,6 +177,21 @@ const verb = (
   });
 
 const movingRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
+  defineRoute({
+    ...{
+      method: "POST",
+      path: `${ONE}/bootstrap`,
+      tag: TAG,
+      summary: "Another bootstrap command for a manual node.",
+      params,
+    },
+    body: z.strictObject({}),
+    errors: { ...unknown, ...REFUSED },
+    example: {},
+    answer: objectOf(bootstrap),
+    handle: async ({ params: { node: name }, caller }) =>
+      one(bootstrapJson(await reissueBootstrap(deps.services, caller, name))),
+  }),
   verb(deps, "quarantine", "Keeps a node from being scheduled on. The comment is required.", quarantineNode),
   verb(deps, "recover", "Lifts the quarantine of a node that is healthy again.", recoverNode),
   verb(deps, "reactivate", "Takes a retired node back into the fleet.", reactivateNode),
@@ -182,12 +209,15 @@ const jobRoutes = (deps: RunDeps): AnyRoute[] => [
       ...{ hostname: "gpu-17", ipmi_ip: "10.0.0.17" },
     },
     status: 201,
-    answer: objectOf(detail),
+    answer: objectOf(detail.extend({ bootstrap: bootstrap.nullable() }).meta({ id: "OnboardedFleetNode" })),
     handle: async ({ body: { request_id, ipmi_ip, ...rest }, caller }) => {
-      const { id } = await onboardNode(deps, caller, { ...rest, requestId: request_id, ipmiIp: ipmi_ip });
-      return one(detailJson(await viewNode(deps, id)), "Node created successfully");
+      const made = await onboardNode(deps, caller, { ...rest, requestId: request_id, ipmiIp: ipmi_ip });
+      const bootstrap = bootstrapOf(deps, made);
+      const json = { ...detailJson(await viewNode(deps, made.id)), bootstrap: bootstrap && bootstrapJson(bootstrap) };
+      return one(json, "Node created successfully");
     },
   }),
+  batchRoute(deps),
   defineRoute({
     ...{ method: "POST", path: `${ONE}/actions`, tag: TAG, summary: "Acts on the latest job of a node.", params },
     body: z.strictObject({ action: z.enum(FLEET_ACTIONS), request_id: requestId.default(""), comment }),
@@ -248,3 +278,27 @@ const jobRoutes = (deps: RunDeps): AnyRoute[] => [
     },
   }),
 ];
+
+const batchRoute = (deps: RunDeps): AnyRoute =>
+  defineRoute({
+    ...{ method: "POST", path: "/api/v1/fleet/batches", tag: TAG, summary: "Onboards many nodes, some at a time." },
+    body: z.strictObject({
+      request_id: requestId,
+      nodes: z
+        .array(newNode.omit({ request_id: true }))
+        .min(1)
+        .max(1_000),
+    }),
+    errors: { ...REFUSED, 409: "The request_id was used for another request." },
+    example: {
+      request_id: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d",
+      nodes: [{ site: "lab", profile: "h100", sku: "gpu8", hostname: "gpu-17", ipmi_ip: "10.0.0.17" }],
+    },
+    status: 201,
+    answer: objectOf(z.object({ run_id: z.string() })),
+    handle: async ({ body: { request_id, nodes }, caller }) => {
+      const asked = nodes.map(({ ipmi_ip, ...rest }) => ({ ...rest, ipmiIp: ipmi_ip }));
+      const { id } = await onboardNodes(deps, caller, { requestId: request_id, nodes: asked });
+      return one({ run_id: id }, "Batch started successfully");
+    },
+  });

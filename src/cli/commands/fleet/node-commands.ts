@@ -46,17 +46,21 @@ function addJobs(fleet: Command, run: Run): void {
   fleet
     .command("onboard")
     .description("put a node on record with its machine, and bring it up")
-    .requiredOption("--site <site>", "a site on record")
-    .requiredOption("--profile <profile>", "a profile of the site")
-    .requiredOption("--sku <sku>", "what it is sold as")
-    .requiredOption("--hostname <name>", "its host name")
+    .option("--site <site>", "a site on record")
+    .option("--profile <profile>", "a profile of the site")
+    .option("--sku <sku>", "what it is sold as")
+    .option("--hostname <name>", "its host name")
     .option("--ipmi-ip <address>", "of its management controller")
     .option("--mode <mode>", "maas, or manual: its owner runs a command on it", "maas")
+    .option(
+      "-f, --file <file>",
+      "CSV with many nodes: site, profile, sku, hostname, ipmi_ip, mode; - for standard input",
+    )
     .option("--request-id <id>", "the same again for the same request")
     .option(...WAIT)
     .addHelpText(
       "after",
-      "\nExample:\n  millwright fleet onboard --site lab --profile h100 --sku gpu8 --hostname gpu-17 --ipmi-ip 10.0.0.17 --wait",
+      "\nExample:\n  millwright fleet onboard --site lab --profile h100 --sku gpu8 --hostname gpu-17 --ipmi-ip 10.0.0.17 --wait\n  millwright fleet onboard --site lab --profile h100 --sku gpu8 --file nodes.csv --wait",
     )
     .action((options: OnboardOptions) => run(async (session) => (await load()).onboard(session, options)));
   fleet
@@ -126,6 +130,13 @@ function addMoves(fleet: Command, run: Run): void {
     "why; required, and shown until somebody recovers the node",
   ]);
   add(fleet, "recover", "recover", "lift the quarantine of nodes that are healthy again");
+  fleet
+    .command("bootstrap")
+    .description("commands by which manual nodes enrol")
+    .command("reissue")
+    .argument("<nodes...>", "their ids or host names")
+    .description("print another bootstrap command; that of before is worth nothing any more")
+    .action((nodes: string[]) => run(async (session) => (await load()).reissue(session, nodes)));
   const drain = fleet.command("drain").description("drains that are under way");
   add(drain, "abort", "drain abort", "end drains short of retirement");
   const remove = fleet.command("remove").description("removals that are under way");

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  type FleetBootstrap,
   type FleetNode,
   type FleetNodeDetail,
   FleetNodeService,
@@ -9,7 +10,8 @@ import { followEvents } from "../../client/events.ts";
 import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { confirm } from "../../terminal/confirm.ts";
-import { printList } from "../../terminal/printing.ts";
+import { printDone, printList } from "../../terminal/printing.ts";
+import { isoTime } from "../../terminal/times.ts";
 import { actOnEach, type Done, type Verb } from "../device/many.ts";
 import type { Chosen } from "../device/many-options.ts";
 import { type ListOptions, limitOf, printTotal } from "../options/list-options.ts";
@@ -18,21 +20,37 @@ import { nodeColumns, nodeJson, printDetail } from "./node-view.ts";
 const PAGE_SIZE = 500;
 
 export interface OnboardOptions {
-  readonly site: string;
-  readonly profile: string;
-  readonly sku: string;
-  readonly hostname: string;
+  readonly file?: string;
+  readonly site?: string;
+  readonly profile?: string;
+  readonly sku?: string;
+  readonly hostname?: string;
   readonly ipmiIp?: string;
   readonly mode?: string;
   readonly requestId?: string;
   readonly wait?: boolean;
 }
 
+/** What every node needs, unless a file says it of each. */
+const REQUIRED = ["site", "profile", "sku", "hostname"] as const;
+
 export async function onboard(session: Session, options: OnboardOptions): Promise<number | undefined> {
-  const { ipmiIp = "", mode = "", requestId = randomUUID(), wait = false, ...given } = options;
+  if (options.file !== undefined)
+    return (await import("./onboard-file.ts")).onboardFile(session, options.file, options);
+  const missing = REQUIRED.find((name) => options[name] === undefined);
+  if (missing !== undefined) throw new UsageError(`--${missing} is required`, "or --file with many nodes");
+  const { ipmiIp = "", mode = "", requestId = randomUUID(), wait = false } = options;
+  const { site = "", profile = "", sku = "", hostname = "" } = options;
   const client = await session.client(FleetNodeService);
-  const { node } = await client.onboardNode({ ...given, ipmiIp, mode, requestId }, { signal: session.signal });
+  const { node, bootstrap } = await client.onboardNode(
+    { site, profile, sku, hostname, ipmiIp, mode, requestId },
+    { signal: session.signal },
+  );
   if (!node) return undefined;
+  if (bootstrap) {
+    await printBootstrap(session, node.node?.id ?? "", bootstrap);
+    return undefined;
+  }
   const shown = wait ? await untilEnded(session, node) : node;
   await printDetail(session, shown);
   return wait ? exitOf(shown) : undefined;
@@ -221,4 +239,20 @@ export async function act(
     const request = { node, action, requestId: randomUUID(), comment: options.comment ?? "" };
     return (await client.actOnNode(request, { signal: session.signal })).node;
   });
+}
+
+async function printBootstrap(session: Session, node: string, bootstrap: FleetBootstrap): Promise<void> {
+  const { command, expiresAt } = bootstrap;
+  const until = isoTime(expiresAt);
+  const sentence = `Run this on the host, as a user who may use sudo, before ${until}. It holds a password:\n${command}`;
+  await printDone(session, sentence, { node, command, expires_at: until });
+}
+
+/** Each gets a command of its own. */
+export async function reissue(session: Session, nodes: readonly string[]): Promise<undefined> {
+  const client = await session.client(FleetNodeService);
+  for (const node of nodes) {
+    const { bootstrap } = await client.reissueBootstrap({ node }, { signal: session.signal });
+    if (bootstrap) await printBootstrap(session, node, bootstrap);
+  }
 }

@@ -1,0 +1,45 @@
+import { randomUUID } from "node:crypto";
+import { FleetNodeService } from "../../../../contract/millwright/v1/fleet_node_pb.js";
+import { readTextFile } from "../../client/discover-server.ts";
+import { UsageError } from "../../client/errors.ts";
+import type { Session } from "../../client/session.ts";
+import { printDone } from "../../terminal/printing.ts";
+import { readCsv } from "../../terminal/read-csv.ts";
+import { showStarted } from "../run/start.ts";
+import type { OnboardOptions } from "./nodes.ts";
+
+const COLUMNS = ["site", "profile", "sku", "hostname", "ipmi_ip", "mode"] as const;
+
+/** A file with a row a node. What every row would say may be an option instead. The server goes on with it, whatever becomes of us. */
+export async function onboardFile(
+  session: Session,
+  file: string,
+  options: OnboardOptions,
+): Promise<number | undefined> {
+  const text = file === "-" ? await session.terminal.stdin.readAll() : readTextFile(file);
+  if (text === undefined) throw new UsageError(`--file: ${file} does not exist`);
+  const { site = "", profile = "", sku = "", mode = "", requestId = randomUUID(), wait = false } = options;
+  if (options.hostname !== undefined || options.ipmiIp !== undefined)
+    throw new UsageError("--hostname and --ipmi-ip are columns of the file");
+  const nodes = readCsv(text, file, COLUMNS).map(({ line, cells }) => {
+    const row = {
+      site: cells.site || site,
+      profile: cells.profile || profile,
+      sku: cells.sku || sku,
+      hostname: cells.hostname ?? "",
+      ipmiIp: cells.ipmi_ip ?? "",
+      mode: cells.mode || mode,
+    };
+    const missing = (["site", "profile", "sku", "hostname"] as const).find((name) => row[name] === "");
+    if (missing !== undefined) throw new UsageError(`${file}, line ${line}: ${missing} is missing`);
+    return row;
+  });
+  const client = await session.client(FleetNodeService);
+  const { runId } = await client.onboardNodes({ requestId, nodes }, { signal: session.signal });
+  if (wait) return showStarted(session, { runId, wait });
+  await printDone(session, `${nodes.length} nodes are onboarded by run ${runId}. Next: millwright run watch ${runId}`, {
+    run: runId,
+    nodes: nodes.length,
+  });
+  return undefined;
+}

@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../kernel/errors.ts";
+import { batchLifecycle } from "../../lifecycles/batch/lifecycle.ts";
+import type { Plan } from "../../runs/model/plan/plan.ts";
+import type { Run } from "../../runs/model/run.ts";
+import { type BatchNode, onboardBatch } from "../../runs/steps/fleet/onboard-batch.ts";
+import { create } from "../../store/lifecycle/create.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import { storeOf } from "../../store/lifecycle/things.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
+import { findOnTarget } from "../../store/run/runs.ts";
+import type { Caller } from "../call/caller.ts";
+import { actorOf, doneBy } from "../call/initiator.ts";
+import { refusal } from "../catalog/entries.ts";
+import { checkRunRequestId, createRun, fingerprintOf, newRunId, sameRequest } from "../run/creation.ts";
+import type { RunDeps } from "../run/deps.ts";
+import { getRun } from "../run/read.ts";
+import { holdSite, policyOf, runKey } from "./jobs.ts";
+import { checkNode, type OnboardNode } from "./node-input.ts";
+
+export interface OnboardNodes {
+  readonly requestId: string;
+  readonly nodes: readonly Omit<OnboardNode, "requestId">[];
+}
+
+const MOST_NODES = 1_000;
+
+/**
+ * Onboards many nodes, of each profile as many at a time as its batch_max_parallel says. All rows are checked before the first begins; what
+ * the server is told then is kept, so that it goes on whatever becomes of the caller. The same request again returns the same run.
+ */
+export async function onboardNodes(deps: RunDeps, caller: Caller, input: OnboardNodes): Promise<Run> {
+  const { requestId } = input;
+  checkRunRequestId(requestId);
+  const nodes = checkNodes(input);
+  const fingerprint = fingerprintOf(["onboard", ...nodes]);
+  const actor = actorOf(caller);
+  const target = { kind: batchLifecycle.kind, id: batchIdOf(actor, requestId) };
+  const newId = newRunId();
+  const id = await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [target, runKey(newId)]);
+    const known = await findOnTarget(tx, { target, requestId });
+    if (known) return sameRequest(known, { requestId, fingerprint });
+    const plan = planOf(nodes, await limitsOf(tx, nodes));
+    const row = { machines: [], initiator: actor };
+    await create(tx, storeOf(deps.stores, target.kind), { id: target.id, row, ...doneBy(caller) });
+    await createRun(tx, deps, caller, {
+      ...{ id: newId, target, requestId, fingerprint, plan },
+      ...{ type: "", params: {}, facts: {} },
+    });
+    return newId;
+  });
+  return getRun(deps, id);
+}
+
+/** One a request of a caller, so that a repeated request finds it. */
+const batchIdOf = (actor: string, requestId: string): string =>
+  `batch-${createHash("sha256")
+    .update(JSON.stringify(["onboard", actor, requestId]))
+    .digest("hex")
+    .slice(0, 32)}`;
+
+/** The first row that is wrong refuses all of them, by its place. */
+function checkNodes({ requestId, nodes }: OnboardNodes): readonly BatchNode[] {
+  if (nodes.length === 0 || nodes.length > MOST_NODES)
+    throw refusal("nodes", `from 1 to ${MOST_NODES} are onboarded together, got ${nodes.length}`);
+  const seen = new Set<string>();
+  return nodes.map((node, place): BatchNode => {
+    const { site, profile, sku, hostname, ipmiIp, mode } = at(place, () => checkNode({ ...node, requestId }));
+    for (const name of [`${site}/${hostname}`, ...(ipmiIp === null ? [] : [ipmiIp])]) {
+      if (seen.has(name)) throw refusal(`nodes[${place}]`, `${name} is there twice`);
+      seen.add(name);
+    }
+    return { site, profile, sku, hostname, ipmi_ip: ipmiIp ?? "", mode };
+  });
+}
+
+function at<T>(place: number, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new AppError(error.kind, `nodes[${place}]: ${error.message}`, { ...error.detail, field: `nodes[${place}]` });
+  }
+}
+
+async function limitsOf(tx: Transaction, nodes: readonly BatchNode[]): Promise<Readonly<Record<string, number>>> {
+  const limits: Record<string, number> = {};
+  for (const { site, profile } of nodes) {
+    const key = `${site}/${profile}`;
+    if (limits[key] !== undefined) continue;
+    await holdSite(tx, site);
+    limits[key] = (await policyOf(tx, { site, profile })).batch_max_parallel;
+  }
+  return limits;
+}
+
+function planOf(nodes: readonly BatchNode[], limits: Readonly<Record<string, number>>): Plan {
+  const { timeout, maxRetries } = onboardBatch.defaults;
+  const payload = { nodes: nodes.map((node) => ({ ...node })), limits };
+  const step = { name: "onboard", kind: onboardBatch.kind, timeoutSeconds: timeout / 1_000, maxRetries, payload };
+  return { planId: "fleet-batch", displayName: "Onboard many nodes", steps: [step] };
+}

@@ -84,12 +84,13 @@ export function createFleet(db: Database): Fleet {
   };
 }
 
+/** In no rack: racks are not worked on here, and each of their wake-ups would stay due and be read again by every claim. */
 async function addShelves(db: Database, secrets: SecretStore, count: number): Promise<void> {
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
   await db.transaction(async (tx) => {
     await tx.query(
       `insert into power_shelves (id, name, rack_id, bmc_mac, bmc_address, bmc_port, state)
-       select 'ps-' || n, 'shelf ' || n, 'rack-' || n / 8, mac, address, 443, 'initializing'
+       select 'ps-' || n, 'shelf ' || n, null, mac, address, 443, 'initializing'
          from unnest($1::int[], $2::text[], $3::text[]) as t(n, mac, address)`,
       [numbers, numbers.map(macOf), numbers.map(addressOf)],
     );

@@ -17,6 +17,8 @@ export interface Access {
   readonly methods: readonly string[];
   allowedFor(method: string): Allowed;
   isPublic(method: string): boolean;
+  /** Whether it is for the agents of fleet nodes. */
+  isForAgents(method: string): boolean;
   /** Throws `permission_denied` unless one of the caller's roles, or of those that they carry, may call the method. */
   authorize(caller: Caller, method: string): void;
   /** The fields of the method's request that have a row of their own. */
@@ -42,6 +44,7 @@ export function createAccess(tables: readonly MethodRoles[]): Access {
     methods: [...rows.keys()],
     allowedFor,
     isPublic: (method) => allowedFor(method) === "anyone",
+    isForAgents: (method) => allowedFor(method).includes(AGENT_ROLE),
     authorize: (caller, method) => authorize(caller, method, allowedFor(method)),
     fieldsOf: (method) => fields.get(method) ?? [],
   };

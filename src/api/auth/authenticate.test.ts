@@ -104,6 +104,15 @@ describe("with authentication off", () => {
     });
   });
 
+  test("agents of fleet nodes are told apart by their bearers", async () => {
+    const method = "POST /internal/v1/nodes/{id}/heartbeat";
+    const agent = { nodeId: "fn-1", tokenId: "t-1" };
+    const identify = async () => ({ name: "agent of fn-1", roles: ["agent"], agent });
+    const off = make({ mode: "off", tokens: { ...tokens, identify } });
+    expect(await off(headers("Bearer any"), peer, method)).toMatchObject({ agent, roles: ["agent"] });
+    await expect(off(headers(), peer, method)).rejects.toMatchObject({ kind: "unauthenticated" });
+  });
+
   test("methods without a row stay closed", async () => {
     await expect(authenticate(headers(), peer, "no.Such/Method")).rejects.toMatchObject({ kind: "permission_denied" });
   });

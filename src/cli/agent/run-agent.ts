@@ -61,7 +61,8 @@ async function serve(parts: AgentParts, identity: AgentIdentity): Promise<AgentE
       saidAt = performance.now();
     }
     const begunAt = performance.now();
-    const offered = await untilAnswered(() => calls.wait(identity, WAIT_SECONDS, signal), { log, signal });
+    const claim = { claim: randomBytes(12).toString("hex"), seconds: WAIT_SECONDS };
+    const offered = await untilAnswered(() => calls.wait(identity, claim, signal), { log, signal });
     if (offered && (await take(parts, identity, offered)) === "uninstalled") return "uninstalled";
     // A server that answers at once that there is nothing is not asked without end.
     if (!offered && performance.now() - begunAt < FIRST_PAUSE_MS) await pause(FIRST_PAUSE_MS, undefined, { signal });

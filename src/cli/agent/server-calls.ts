@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { createHttpClient, type TlsFiles } from "../client/http-client.ts";
 
 export interface AgentIdentity {
@@ -51,8 +50,12 @@ export class ServerCalls {
     return { node: this.#node, server: this.#server, bearer, publicKey };
   }
 
-  async wait({ bearer }: AgentIdentity, seconds: number, signal: AbortSignal): Promise<OfferedTask | null> {
-    const claim = randomBytes(12).toString("hex");
+  /** With the same claim it is given the same task: an answer that was lost is asked for again. */
+  async wait(
+    { bearer }: AgentIdentity,
+    { claim, seconds }: { readonly claim: string; readonly seconds: number },
+    signal: AbortSignal,
+  ): Promise<OfferedTask | null> {
     const { task } = await this.#call({ path: `tasks/wait?wait_seconds=${seconds}&claim=${claim}`, bearer }, signal);
     return (task ?? null) as OfferedTask | null;
   }

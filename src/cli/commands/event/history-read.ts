@@ -4,6 +4,7 @@ import { CliError, EXIT } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import { printList } from "../../terminal/printing.ts";
 import { clockTime } from "../../terminal/times.ts";
+import { resolveNode } from "../fleet/names.ts";
 import { eventJson, historyColumns } from "./event-view.ts";
 import { kindOf } from "./kind.ts";
 
@@ -18,10 +19,11 @@ const PAGE_SIZE = 1_000;
 export async function showHistory(
   session: Session,
   kindWord: string,
-  id: string,
+  idOrName: string,
   options: HistoryOptions,
 ): Promise<undefined> {
   const kind = kindOf(kindWord);
+  const id = kind === "fleet_node" ? await resolveNode(session, idOrName) : idOrName;
   const { events, hasMore, removed } = await readNewest(session, kind, id, options);
   if (events.length === 0 && !options.type?.length && removed === "") {
     throw new CliError(EXIT.notFound, `${kind} ${id} has no history: it never existed`);

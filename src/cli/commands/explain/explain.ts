@@ -5,7 +5,7 @@ export function addExplainCommand(program: Command, run: Run): void {
   program
     .command("explain")
     .argument("<kind>", "machine, run, node, rack, switch, power-shelf (ps), expected-power-shelf (eps), …")
-    .argument("<id>", "the thing; a power shelf also by its name, an expected one by its MAC address")
+    .argument("<id>", "the thing; a power shelf or fleet node also by its name, an expected one by its MAC address")
     .description(
       "explain a thing: what it does, what it waits for, what blocks it, what failed last, and which commands help",
     )

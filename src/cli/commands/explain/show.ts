@@ -11,11 +11,19 @@ import { printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { age, clockTime, isoTime } from "../../terminal/times.ts";
 import { kindOf } from "../event/kind.ts";
+import { resolveNode } from "../fleet/names.ts";
 import { resolveShelf } from "../power-shelf/names.ts";
+
+/** Kinds whose things are known by name as well. */
+const NAMED: Readonly<Record<string, (session: Session, word: string) => Promise<string>>> = {
+  power_shelf: resolveShelf,
+  fleet_node: resolveNode,
+};
 
 export async function showExplanation(session: Session, word: string, idOrName: string): Promise<undefined> {
   const kind = kindOf(word);
-  const id = kind === "power_shelf" ? await resolveShelf(session, idOrName) : idOrName;
+  const resolve = NAMED[kind];
+  const id = resolve ? await resolve(session, idOrName) : idOrName;
   const client = await session.client(ExplainService);
   const explanation = await client.explain({ kind, id }, { signal: session.signal });
   await printOne(session, explanationThing(explanation, session.style()));

@@ -106,7 +106,7 @@ export function openAgentDesk(
         if (first) return await signed(first);
         await waiter.roused;
         // Nobody is there any more to be given one.
-        if (signal.aborted) return null;
+        if (signal.aborted || waiter.isReplaced()) return null;
         const second = await claimTask(deps, call, { claim, lease });
         return second && (await signed(second));
       } finally {

@@ -3,6 +3,7 @@ import type { EventSource } from "../../../store/lifecycle/event-source.ts";
 
 interface Waiter {
   readonly rouse: () => void;
+  isReplaced: boolean;
 }
 
 /**
@@ -30,13 +31,15 @@ export class Waiters {
 
   /**
    * From now on the node is noticed: `roused` is settled once there may be a task for it, the signal aborts, or nobody can tell any more. Let
-   * go of it in any case.
+   * go of it in any case. A waiter that a newer call has replaced must take nothing: whoever asked by it may be gone.
    */
-  enter(nodeId: string, signal: AbortSignal): { readonly roused: Promise<void>; leave(): void } {
+  enter(nodeId: string, signal: AbortSignal): { readonly roused: Promise<void>; isReplaced(): boolean; leave(): void } {
     const { promise: roused, resolve } = Promise.withResolvers<void>();
     const rouse = () => resolve();
-    const waiter: Waiter = { rouse };
-    this.#waiting.get(nodeId)?.rouse();
+    const waiter: Waiter = { rouse, isReplaced: false };
+    const before = this.#waiting.get(nodeId);
+    if (before) before.isReplaced = true;
+    before?.rouse();
     this.#waiting.set(nodeId, waiter);
     if (this.#closed || signal.aborted) rouse();
     signal.addEventListener("abort", rouse, { once: true });
@@ -46,7 +49,7 @@ export class Waiters {
       if (this.#waiting.get(nodeId) === waiter) this.#waiting.delete(nodeId);
       if (this.#waiting.size === 0) this.#stopFollowing();
     };
-    return { roused, leave };
+    return { roused, isReplaced: () => waiter.isReplaced, leave };
   }
 
   /** Whoever waits is answered that there is nothing. */

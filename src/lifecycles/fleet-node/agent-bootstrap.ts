@@ -62,12 +62,11 @@ const COMMANDS = [
   ["systemctl", "restart", SERVICE],
 ] as const;
 
-const written = (bootstrap: AgentBootstrap) =>
-  FILES.map(({ path, permissions, contentOf }) => ({ path, permissions, content: contentOf(bootstrap) }));
-
 /** As user data of cloud-init. JSON is YAML as well, and quotes whatever a value may hold. */
-export const cloudConfigOf = (bootstrap: AgentBootstrap): string =>
-  `#cloud-config\n${JSON.stringify({ write_files: written(bootstrap), runcmd: COMMANDS }, null, 2)}\n`;
+export function cloudConfigOf(bootstrap: AgentBootstrap): string {
+  const files = FILES.map(({ path, permissions, contentOf }) => ({ path, permissions, content: contentOf(bootstrap) }));
+  return `#cloud-config\n${JSON.stringify({ write_files: files, runcmd: COMMANDS }, null, 2)}\n`;
+}
 
 /**
  * The same as a script for a shell of root; run again, it leaves the same behind. What differs from node to node comes in variables, and
@@ -86,22 +85,11 @@ ${COMMANDS.map((words) => words.join(" ")).join("\n")}
 export const seedVariablesOf = (bootstrap: AgentBootstrap): Readonly<Record<string, string>> =>
   Object.fromEntries(FILES.map(({ variable, contentOf }) => [variable, contentOf(bootstrap)]));
 
-const inBase64 = (text: string): string => Buffer.from(text).toString("base64");
-/** What is written travels in base64: nothing that a value may hold is ever read by the shell. */
-const scriptOf = (bootstrap: AgentBootstrap): string =>
-  [
-    "set -eu",
-    "umask 077",
-    "command -v millwright >/dev/null || { echo 'this host has no millwright command' >&2; exit 3; }",
-    `mkdir -p ${AGENT_DIRECTORY}`,
-    "rm -f /var/lib/millwright-agent/identity.json",
-    ...written(bootstrap).map(
-      ({ path, permissions, content }) =>
-        `echo ${inBase64(content)} | base64 -d > ${path}.new && chmod ${permissions} ${path}.new && mv ${path}.new ${path}`,
-    ),
-    ...COMMANDS.map((words) => words.join(" ")),
-  ].join("\n");
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The same as one line, which the owner of a host runs on it. Run again, it leaves the same behind. */
-export const bootstrapCommandOf = (bootstrap: AgentBootstrap): string =>
-  `echo ${inBase64(scriptOf(bootstrap))} | base64 -d | sudo sh`;
+/** The same script with its variables set, as one line, which the owner of a host runs on it. */
+export function bootstrapCommandOf(bootstrap: AgentBootstrap): string {
+  const variables = Object.entries(seedVariablesOf(bootstrap)).map(([name, value]) => `${name}=${quoted(value)}\n`);
+  const script = Buffer.from(`${variables.join("")}${SEED_SCRIPT}`).toString("base64");
+  return `echo ${script} | base64 -d | sudo sh`;
+}

@@ -450,9 +450,9 @@ describe("a manual node", () => {
   };
   /** What the command would write on the host. */
   const tokenIn = (command: string): string => {
-    const inside = (text: string, what: RegExp) => Buffer.from(what.exec(text)?.[1] ?? "", "base64").toString();
-    const script = inside(command, /^echo (\S+) \| base64 -d \| sudo sh$/);
-    return inside(script, /^echo (\S+) \| base64 -d > \S+enrolment-token\.new/m).trim();
+    const script = /^echo (\S+) \| base64 -d \| sudo sh$/.exec(command)?.[1] ?? "";
+    const variable = /^MILLWRIGHT_ENROLMENT_TOKEN='([^']*)'$/m;
+    return variable.exec(Buffer.from(script, "base64").toString())?.[1]?.trim() ?? "";
   };
   const enrol = (nodeId: string, token: string) =>
     enrolAgent(surface.deps, { nodeId, token, nonce: "0123456789abcdef", address: null });

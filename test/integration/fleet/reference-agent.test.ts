@@ -1,11 +1,16 @@
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { TASK_TYPES } from "../../../src/cli/agent/trusted-task.ts";
-import { cloudConfigOf, SEED_SCRIPT, seedVariablesOf } from "../../../src/lifecycles/fleet-node/agent-bootstrap.ts";
+import {
+  bootstrapCommandOf,
+  cloudConfigOf,
+  SEED_SCRIPT,
+  seedVariablesOf,
+} from "../../../src/lifecycles/fleet-node/agent-bootstrap.ts";
 import { isFleetTaskType } from "../../../src/lifecycles/fleet-task/fleet-task.ts";
 import { findHeartbeats } from "../../../src/store/fleet/agents.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -127,7 +132,7 @@ test("the agent knows the types of tasks that the server has, and no other", () 
   expect(isFleetTaskType("node.shell")).toBe(false);
 });
 
-test("what is told over SSH is what cloud-init would have written, whatever the values hold", () => {
+test("what is told over SSH, or by the owner of the host, is what cloud-init would have written, whatever the values hold", () => {
   const root = join(it.directory, "seeded");
   const bin = join(root, "bin");
   for (const directory of [bin, join(root, "etc/systemd/system"), join(root, "var")])
@@ -137,19 +142,25 @@ test("what is told over SSH is what cloud-init would have written, whatever the 
     writeFileSync(join(bin, name), `#!/bin/sh\necho ${name} "$@" >> ${called}\n`, { mode: 0o755 });
   const bootstrap = { server: "https://mill.example:8080/$(id)'\"", nodeId: "fn-1", token: "mwe_a-b_c" };
   const script = SEED_SCRIPT.replaceAll(/(?<=\s)\/(etc|var)\//g, `${root}/$1/`);
-  const env = { ...seedVariablesOf(bootstrap), PATH: `${bin}:/usr/bin:/bin` };
-  for (let time = 0; time < 2; time += 1)
-    expect(spawnSync("/bin/sh", ["-s"], { input: script, env, encoding: "utf8" })).toMatchObject({
-      status: 0,
-      stderr: "",
-    });
+  const PATH = `${bin}:/usr/bin:/bin`;
+  const inBase64 = /^echo (\S+) \| base64 -d \| sudo sh$/.exec(bootstrapCommandOf(bootstrap))?.[1] ?? "";
+  const ofOwner = Buffer.from(inBase64, "base64").toString();
+  expect(ofOwner.endsWith(SEED_SCRIPT), "one script for both").toBe(true);
   const { write_files: files } = JSON.parse(cloudConfigOf(bootstrap).replace("#cloud-config\n", "")) as {
     write_files: readonly { path: string; content: string; permissions: string }[];
   };
   expect(files).toHaveLength(3);
-  for (const { path, content, permissions } of files) {
-    expect(readFileSync(root + path, "utf8")).toBe(content);
-    expect((statSync(root + path).mode & 0o777).toString(8)).toBe(permissions.slice(1));
+  for (const [input, env] of [
+    [script, { ...seedVariablesOf(bootstrap), PATH }],
+    [ofOwner.slice(0, -SEED_SCRIPT.length) + script, { PATH }],
+  ] as const) {
+    for (const { path } of files) rmSync(root + path, { force: true });
+    for (let time = 0; time < 2; time += 1)
+      expect(spawnSync("/bin/sh", ["-s"], { input, env, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
+    for (const { path, content, permissions } of files) {
+      expect(readFileSync(root + path, "utf8")).toBe(content);
+      expect((statSync(root + path).mode & 0o777).toString(8)).toBe(permissions.slice(1));
+    }
   }
   expect(readFileSync(called, "utf8")).toContain("systemctl restart millwright-agent.service");
 });

@@ -70,9 +70,10 @@ export function cloudConfigOf(bootstrap: AgentBootstrap): string {
 
 /**
  * The same as a script for a shell of root; run again, it leaves the same behind. What differs from node to node comes in variables, and
- * is never read as a command.
+ * is never read as a command. Of a script over SSH only the standard output is kept: it says there as well what went wrong.
  */
 export const SEED_SCRIPT = `set -eu
+exec 2>&1
 command -v millwright >/dev/null || { echo 'this host has no millwright command' >&2; exit 3; }
 umask 077
 mkdir -p ${AGENT_DIRECTORY}

@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:f
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import type { SshTarget } from "../../../src/capabilities/ssh-target.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
 import { milliseconds, seconds } from "../../../src/kernel/time/duration.ts";
+import { SEED_SCRIPT, seedVariablesOf } from "../../../src/lifecycles/fleet-node/agent-bootstrap.ts";
 import { SshConnections } from "../../../src/providers/ssh/connections.ts";
 import { createRemoteExec } from "../../../src/providers/ssh/remote-exec.ts";
 import { createSshProvider, type SshProvider } from "../../../src/providers/ssh/ssh-provider.ts";
@@ -47,6 +48,30 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
     const text = `it's $HOME; "$(id)"\nand a second line`;
     const exit = await run(target, 'printf %s "$SAID"; echo oops >&2; exit 7\n', { SAID: text });
     expect(exit).toEqual({ code: 7, signal: null, output: text });
+  });
+
+  test("the agent of a fleet node is installed, whatever the values hold, and a host without its program says so", async () => {
+    const root = await mkdtemp(join(tmpdir(), "millwright-seeded-"));
+    onTestFinished(() => rm(root, { recursive: true }));
+    for (const name of ["bin", "etc/systemd/system", "var"]) await mkdir(join(root, name), { recursive: true });
+    const { target } = await sshd(`SetEnv PATH=${root}/bin:/usr/bin:/bin\n`);
+    // The key of a system that is new is nobody's yet.
+    const ssh = { ...target, hostKey: null };
+    const env = seedVariablesOf({ server: "https://mill.example/$(id)'\"", nodeId: "fn-1", token: "mwe_a-b" });
+    const script = SEED_SCRIPT.replaceAll(/(?<=\s)\/(etc|var)\//g, `${root}/$1/`);
+    const seed = () => provider.can.exec.run(ssh, { script, env, timeout: seconds(10), asRoot: true }, aCall());
+    expect(await seed()).toMatchObject({ code: 3, output: expect.stringContaining("no millwright command") });
+    for (const name of ["millwright", "systemctl"])
+      await writeFile(join(root, "bin", name), `#!/bin/sh\necho "$@" >> ${root}/called\n`, { mode: 0o755 });
+    for (let time = 0; time < 2; time += 1) expect(await seed()).toEqual({ code: 0, signal: null, output: "" });
+    const file = (name: string) => readFile(join(root, "etc", name), "utf8");
+    expect(JSON.parse(await file("millwright-agent/node.json"))).toMatchObject({
+      server: "https://mill.example/$(id)'\"",
+      node: "fn-1",
+    });
+    expect(await file("millwright-agent/enrolment-token")).toBe("mwe_a-b\n");
+    expect(await file("systemd/system/millwright-agent.service")).toBe(env.MILLWRIGHT_UNIT);
+    expect(await readFile(join(root, "called"), "utf8")).toContain("restart millwright-agent.service");
   });
 
   describe.skipIf(!canMount || !hasSudo)(needing("as an account that is not root", hasSudo ? "" : "sudo"), () => {

@@ -212,7 +212,7 @@ export const SETTINGS = {
   }),
   "history.retention": setting(kinds.duration("1d", "36500d"), {
     default: "365d",
-    doc: "How long history, audit and events are kept, and after its end the copies of cloud-init documents that a job was started with. The last change of state of every thing, and everything of an active run, is kept for ever.",
+    doc: "How long history, audit and events are kept, and after its end the copies of cloud-init documents that a job was started with, and the tasks of the agents of fleet nodes. The last change of state of every thing, and everything of an active run, is kept for ever.",
   }),
   "install.timeout": setting(kinds.duration("0s", "7d"), {
     default: "60m",

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../kernel/log.ts";
 import { type Duration, hours, minutes } from "../kernel/time/duration.ts";
+import { forgetTasks } from "../store/fleet/tasks.ts";
 import { removeOldEntries } from "../store/lifecycle/journal-retention.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
@@ -20,7 +21,7 @@ export interface Retention {
   readonly retention: Duration;
 }
 
-/** Removes journal entries, idempotency keys and the documents of runs past their retention, the oldest first and in small bites. */
+/** Removes journal entries, idempotency keys, the documents of runs and ended tasks of fleet nodes past their retention, the oldest first and in small bites. */
 export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
   for (let next = FIRST_AFTER; !signal.aborted; next = EVERY) {
     await pause(next * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
@@ -37,6 +38,10 @@ export async function forgetOld({ db, log, retention }: Retention, signal: Abort
     },
     "documents of runs": async () => {
       const removed = await forgetDocuments(db, retention, BATCH);
+      return { examined: removed, removed };
+    },
+    "tasks of fleet nodes": async () => {
+      const removed = await forgetTasks(db, retention, BATCH);
       return { examined: removed, removed };
     },
   };

@@ -76,6 +76,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "fleet-sites:changed",
     "fleet-sites:removed",
     "fleet-sites:written",
+    "fleet-tasks:forgotten",
     "health-reports:forgotten",
     "health-reports:put",
     "health-reports:removed",

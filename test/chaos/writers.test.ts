@@ -64,6 +64,7 @@ const KILLS: readonly Kill[] = [
   { at: "tokens:bound",            write: "enrol its agent",            before: ["add a fleet site", "put a fleet node on record"], tables: ["fleet_agents", "fleet_nodes", "journal", "tokens"] },
   { at: "fleet-agents:replaced",   write: "enrol its agent",            before: ["add a fleet site", "put a fleet node on record"], tables: ["fleet_agents", "fleet_nodes", "journal", "tokens"] },
   { at: "fleet-agents:dismissed",  write: "dismiss its agent",          before: ["add a fleet site", "put a fleet node on record", "enrol its agent"], tables: ["fleet_agents", "tokens"] },
+  { at: "fleet-tasks:forgotten",   write: "forget what is old",         before: ["leave an old task behind"],                tables: ["fleet_tasks"] },
   { at: "rack-profiles:removed",  write: "delete the rack profile",     before: ["put a rack profile"],                      tables: ["journal", "rack_profiles"] },
   { at: "device-groups:removed",  write: "delete the group",            before: ["create a group"],                          tables: ["device_groups", "journal"] },
   { at: "create:inserted",        write: "order an install",            before: ["register a machine", "create a workflow"], tables: ["installs", "journal", "work"] },

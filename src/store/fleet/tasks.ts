@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kernel/lifecycle.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import {
   type FleetTask,
   type FleetTaskFacts,
@@ -8,9 +9,12 @@ import {
 } from "../../lifecycles/fleet-task/fleet-task.ts";
 import { fleetTaskLifecycle } from "../../lifecycles/fleet-task/lifecycle.ts";
 import { runLifecycle } from "../../runs/model/lifecycle.ts";
+import { ACTIVE_RUN_PHASES } from "../../runs/model/run.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
-import type { Queryable } from "../postgres/database.ts";
+import * as work from "../lifecycle/work.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
 import { type Check, isText, orNull, readerOf } from "../postgres/stored-json.ts";
 
 interface TaskRow extends StateColumns {
@@ -71,6 +75,8 @@ export const fleetTaskStore: ThingStore<FleetTask> = {
 
 const LIVE = `t.state in (${LIVE_TASK_STATES.map((state) => `'${state}'`).join(", ")})`;
 
+const ENDED = Object.entries(fleetTaskLifecycle.states).flatMap(([name, state]) => ("terminal" in state ? [name] : []));
+
 /** The tasks of a node that no agent has answered yet, the oldest first. Of one type, or of all. */
 export async function findOpenTasks(
   db: Queryable,
@@ -92,4 +98,27 @@ export async function nodesWithQueuedTasks(db: Queryable): Promise<ReadonlySet<s
     text: `select distinct t.node_id from fleet_tasks t where t.state = 'queued' and t.expires_at > now()`,
   });
   return new Set(rows.map(({ node_id }) => node_id));
+}
+
+/** Removes tasks that ended before then, but for those that a run still goes by. Returns how many. */
+export function forgetTasks(db: Database, retention: Duration, most: number): Promise<number> {
+  const { kind } = fleetTaskLifecycle;
+  return db.transaction(async (tx) => {
+    const removed = await tx.query<{ id: string }>(
+      `delete from fleet_tasks where id in (
+         select t.id from fleet_tasks t
+          where t.state = any($1) and t.state_since < now() - $2 * interval '1 ms'
+            and not exists (select 1 from runs r where r.id = t.facts ->> 'run' and r.state = any($3))
+          order by t.state, t.id limit $4)
+       returning id`,
+      [ENDED, retention, ACTIVE_RUN_PHASES, Math.floor(most)],
+    );
+    if (removed.length === 0) return 0;
+    await work.forget(
+      tx,
+      removed.map(({ id }) => ({ kind, id })),
+    );
+    failPoint("fleet-tasks:forgotten");
+    return removed.length;
+  });
 }

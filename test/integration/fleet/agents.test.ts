@@ -1,8 +1,9 @@
 import { createPublicKey, verify } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { seconds } from "../../../src/kernel/time/duration.ts";
+import { hours, seconds } from "../../../src/kernel/time/duration.ts";
 import { createToken } from "../../../src/store/access/tokens.ts";
 import { dismissAgent, findHeartbeats } from "../../../src/store/fleet/agents.ts";
+import { forgetTasks } from "../../../src/store/fleet/tasks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FleetServer, startFleetServer } from "../../support/fleet/fleet-server.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -237,6 +238,32 @@ describe("a task", () => {
     expect((await answer(node, bearer, id, drained)).status).toBe(400);
     expect((await it.taskOf(id)).state.name).toBe("queued");
   });
+});
+
+test("a task that ended long ago is forgotten, unless it is live or a run goes by it", async () => {
+  const { node, bearer } = await enrolled();
+  const [old, recent, held, live] = [
+    await it.makeTask(node),
+    await it.makeTask(node),
+    await it.makeTask(node),
+    await it.makeTask(node),
+  ];
+  for (const id of [old, recent, held]) {
+    expect((await wait(node, bearer)).body.task?.task_id).toBe(id);
+    expect((await answer(node, bearer, id, drained)).status).toBe(200);
+  }
+  await it.db.execute("update fleet_tasks set state_since = now() - interval '2 days' where id = any($1)", [
+    [old, held, live],
+  ]);
+  await it.db.execute(`update fleet_tasks set facts = facts || '{"run":"run-held"}' where id = $1`, [held]);
+  await it.db.execute(
+    `insert into runs (id, target_kind, target_id, request_id, fingerprint, type, plan_id, plan, job_id, initiator, state)
+     values ('run-held', 'rack', 'r-1', 'r', '', 'T', 'p', '{}', 'j', 'kim', 'PENDING')`,
+  );
+  expect(await forgetTasks(it.db, hours(24), 100)).toBe(1);
+  const kept = await it.db.query<{ id: string }>("select id from fleet_tasks where node_id = $1", [node]);
+  expect(kept.map(({ id }) => id).toSorted()).toEqual([recent, held, live].toSorted());
+  expect((await answer(node, bearer, old, drained)).status).toBe(404);
 });
 
 describe("a sign of life", () => {

@@ -340,6 +340,13 @@ export const WRITES = {
       { endpoint: "192.0.2.1:443", username: "root", password: "wrong" },
       { rejectionsToStop: 2, coolDown: hours(1) },
     ),
+  "leave an old task behind": ({ db }) =>
+    db.transaction(async (tx) => {
+      await tx.execute(
+        `insert into fleet_tasks (id, node_id, task_type, expires_at, state, state_since)
+         values ('ft-1', 'fn-1', 'node.drain', now(), 'completed', now() - interval '2 days')`,
+      );
+    }),
   "forget what is old": ({ db }) =>
     forgetOld({ db, log: silentLog, retention: hours(24) }, new AbortController().signal),
   "end expired reports": ({ db, stores }) => endExpiredReports(db, stores),

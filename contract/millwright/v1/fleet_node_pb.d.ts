@@ -61,6 +61,19 @@ export declare type OnboardNodeRequest = Message<"millwright.v1.OnboardNodeReque
    * @generated from field: string mode = 7;
    */
   mode: string;
+
+  /**
+   * The account of the management controller, which MAAS signs in with. It is kept encrypted with the machine, and no call returns it. Both
+   * fields or neither; requires the role admin. Empty: the account that is on record stays.
+   *
+   * @generated from field: string bmc_username = 8;
+   */
+  bmcUsername: string;
+
+  /**
+   * @generated from field: string bmc_password = 9;
+   */
+  bmcPassword: string;
 };
 
 /**
@@ -159,7 +172,8 @@ export declare type OnboardNodesRequest = Message<"millwright.v1.OnboardNodesReq
   requestId: string;
 
   /**
-   * At most 1000. Their request_id is not read.
+   * At most 1000. Their request_id is not read. The accounts of their management controllers are kept with their machines before the first
+   * begins; the run shows none.
    *
    * @generated from field: repeated millwright.v1.OnboardNodeRequest nodes = 2;
    */

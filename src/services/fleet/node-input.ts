@@ -1,7 +1,9 @@
 import { isIP } from "node:net";
 import { isPrintable } from "../../kernel/printable.ts";
 import { FLEET_MODES, type FleetMode } from "../../lifecycles/fleet-node/fleet-node.ts";
+import type { BmcCredentials } from "../../store/device/bmc-credentials.ts";
 import { refusal } from "../catalog/entries.ts";
+import { checkBmcAccount } from "../machine/credentials.ts";
 import { checkRunRequestId } from "../run/creation.ts";
 import { checkName } from "./sites.ts";
 
@@ -16,11 +18,15 @@ export interface OnboardNode {
   readonly ipmiIp: string;
   /** Empty: maas. */
   readonly mode: string;
+  /** The account of its management controller; absent or empty: what is on record stays. */
+  readonly bmcUsername?: string;
+  readonly bmcPassword?: string;
 }
 
 export interface CheckedNode extends Pick<OnboardNode, "requestId" | "site" | "profile" | "sku" | "hostname"> {
   readonly ipmiIp: string | null;
   readonly mode: FleetMode;
+  readonly account: BmcCredentials | null;
 }
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -31,15 +37,22 @@ const LONGEST_SKU = 63;
 export function checkNode(input: OnboardNode): CheckedNode {
   checkRunRequestId(input.requestId);
   const mode = checkMode(input.mode);
+  const ipmiIp = checkAddress(input.ipmiIp, mode);
   return {
     requestId: input.requestId,
     site: checkName(input.site, "site"),
     profile: checkName(input.profile, "profile"),
     sku: checkSku(input.sku),
     hostname: checkHostname(input.hostname),
-    ipmiIp: checkAddress(input.ipmiIp, mode),
-    mode,
+    ...{ ipmiIp, mode, account: checkAccount(input, ipmiIp) },
   };
+}
+
+/** An account goes to the address that it is given with, and nowhere else. */
+function checkAccount({ bmcUsername = "", bmcPassword = "" }: OnboardNode, ipmiIp: string | null) {
+  const account = checkBmcAccount({ bmcUsername, bmcPassword });
+  if (account === null || ipmiIp !== null) return account;
+  throw refusal("bmc_username", "an account of a management controller is given together with ipmi_ip");
 }
 
 function checkMode(text: string): FleetMode {

@@ -13,21 +13,52 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import { expandRoles } from "../call/roles.ts";
 import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
+import { putCredentials } from "../machine/credentials.ts";
 import { checkSpec, type SpecInput } from "../machine/input.ts";
 import { MACHINE_KIND, machineKey } from "../machine/machines.ts";
 import type { CheckedNode } from "./node-input.ts";
+import { refuseTwin } from "./node-twins.ts";
 
 /** Where a BMC usually listens, whatever it speaks: the address is what tells machines apart here. */
 const USUAL_PORTS = [443, 623, 80];
 const bmcsAt = (address: string): Identity[] =>
   USUAL_PORTS.map((port) => ({ kind: "bmc", value: `${address.toLowerCase()} ${port}` }));
 
+/** Who gives an account may also give it to the machine. */
+export function checkGiver({ name, roles }: Caller, { account }: Pick<CheckedNode, "account">): void {
+  if (account === null || expandRoles(roles).has("admin")) return;
+  const who = name === null ? "the caller" : `'${name}'`;
+  throw new AppError(
+    "permission_denied",
+    `${who} (role ${roles.join(", ")}) may not give the account of a management controller (bmc_username); it requires the role admin`,
+    {
+      field: "bmc_username",
+      next: "leave out the account, and ask an administrator for millwright machine set-credentials",
+    },
+  );
+}
+
+/**
+ * The machine of the inventory that the node is, with the account that the caller gives for its BMC. The caller holds the lock of the
+ * address.
+ */
+export async function machineOfNode(tx: Transaction, deps: ServiceDeps, caller: Caller, node: CheckedNode) {
+  const id = await findOrRegisterMachine(tx, deps, caller, node);
+  await refuseTwin(tx, { ...node, machineId: id });
+  if (node.account === null) return id;
+  const [machine] = await listMachines(tx, { ids: [id] });
+  if (!machine) throw new Error(`machine ${id} was written and is not there`);
+  await putCredentials(tx, deps, caller, { machine, bmc: node.account, ssh: null });
+  return id;
+}
+
 /**
  * The machine of the inventory that the node is: the one with the BMC at its address, or a new one. The caller holds the lock of the
  * address, so that nobody who onboards registers a second one meanwhile.
  */
-export async function findOrRegisterMachine(
+async function findOrRegisterMachine(
   tx: Transaction,
   deps: ServiceDeps,
   caller: Caller,

@@ -15,8 +15,10 @@ import { refusal } from "../catalog/entries.ts";
 import { checkRunRequestId, createRun, fingerprintOf, newRunId, sameRequest } from "../run/creation.ts";
 import type { RunDeps } from "../run/deps.ts";
 import { getRun } from "../run/read.ts";
+import { keepAccounts } from "./batch-accounts.ts";
 import { holdSite, policyOf, runKey } from "./jobs.ts";
-import { checkNode, type OnboardNode } from "./node-input.ts";
+import { type CheckedNode, checkNode, type OnboardNode } from "./node-input.ts";
+import { checkGiver } from "./node-machine.ts";
 
 export interface OnboardNodes {
   readonly requestId: string;
@@ -32,20 +34,29 @@ const MOST_NODES = 1_000;
 export async function onboardNodes(deps: RunDeps, caller: Caller, input: OnboardNodes): Promise<Run> {
   const { requestId } = input;
   checkRunRequestId(requestId);
-  const nodes = checkNodes(input);
-  const fingerprint = fingerprintOf(["onboard", ...nodes]);
+  const checked = checkNodes(input);
+  for (const node of checked) checkGiver(caller, node);
+  const nodes = checked.map(kept);
+  const given = checked.some(({ account }) => account !== null)
+    ? [checked.map(({ account }) => account?.username ?? "")]
+    : [];
+  const fingerprint = fingerprintOf(["onboard", ...nodes, ...given]);
   const actor = actorOf(caller);
   const target = { kind: batchLifecycle.kind, id: batchIdOf(actor, requestId) };
+  const asked = { requestId, fingerprint };
+  const before = await findOnTarget(deps.db, { target, requestId });
+  if (before) return getRun(deps, sameRequest(before, asked));
+  await keepAccounts(deps, caller, checked);
   const newId = newRunId();
   const id = await deps.db.transaction(async (tx) => {
     await lockThings(tx, [target, runKey(newId)]);
     const known = await findOnTarget(tx, { target, requestId });
-    if (known) return sameRequest(known, { requestId, fingerprint });
+    if (known) return sameRequest(known, asked);
     const plan = planOf(nodes, await limitsOf(tx, nodes));
     const row = { machines: [], initiator: actor };
     await create(tx, storeOf(deps.stores, target.kind), { id: target.id, row, ...doneBy(caller) });
     await createRun(tx, deps, caller, {
-      ...{ id: newId, target, requestId, fingerprint, plan },
+      ...{ ...asked, id: newId, target, plan },
       ...{ type: "", params: {}, facts: {} },
     });
     return newId;
@@ -61,19 +72,25 @@ const batchIdOf = (actor: string, requestId: string): string =>
     .slice(0, 32)}`;
 
 /** The first row that is wrong refuses all of them, by its place. */
-function checkNodes({ requestId, nodes }: OnboardNodes): readonly BatchNode[] {
+function checkNodes({ requestId, nodes }: OnboardNodes): readonly CheckedNode[] {
   if (nodes.length === 0 || nodes.length > MOST_NODES)
     throw refusal("nodes", `from 1 to ${MOST_NODES} are onboarded together, got ${nodes.length}`);
   const seen = new Set<string>();
-  return nodes.map((node, place): BatchNode => {
-    const { site, profile, sku, hostname, ipmiIp, mode } = at(place, () => checkNode({ ...node, requestId }));
+  return nodes.map((node, place) => {
+    const checked = at(place, () => checkNode({ ...node, requestId }));
+    const { site, hostname, ipmiIp } = checked;
     for (const name of [`${site}/${hostname}`, ...(ipmiIp === null ? [] : [ipmiIp])]) {
       if (seen.has(name)) throw refusal(`nodes[${place}]`, `${name} is there twice`);
       seen.add(name);
     }
-    return { site, profile, sku, hostname, ipmi_ip: ipmiIp ?? "", mode };
+    return checked;
   });
 }
+
+/** What the plan keeps of a node, and shows: all but its account. */
+const kept = ({ site, profile, sku, hostname, ipmiIp, mode }: CheckedNode): BatchNode => ({
+  ...{ site, profile, sku, hostname, ipmi_ip: ipmiIp ?? "", mode },
+});
 
 function at<T>(place: number, check: () => T): T {
   try {

@@ -3,11 +3,17 @@ import { AppError } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { bmcTargetOf } from "../../runs/model/targets.ts";
 import { liftSignInStop } from "../../store/access/sign-in-ledger.ts";
+import type { BmcCredentials } from "../../store/device/bmc-credentials.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
-import { putMachineBmcCredentials, putMachineSshCredentials } from "../../store/machine/credentials.ts";
-import { listMachines } from "../../store/machine/machines.ts";
+import {
+  putMachineBmcCredentials,
+  putMachineSshCredentials,
+  type SshCredentials,
+} from "../../store/machine/credentials.ts";
+import { listMachines, type MachineRecord } from "../../store/machine/machines.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
@@ -31,10 +37,10 @@ export async function setMachineCredentials(
   input: SetMachineCredentials,
 ): Promise<void> {
   const id = parseMachineId(input.machineId, "machine_id");
-  const hasBmc = checkPair([input.bmcUsername, "bmc_username"], [input.bmcPassword, "bmc_password", LONGEST.password]);
+  const bmc = checkBmcAccount(input);
   const hasSsh = checkPair([input.sshUsername, "ssh_username"], [input.sshPrivateKey, "ssh_private_key", LONGEST.key]);
   if (hasSsh) checkPrivateKey(input.sshPrivateKey);
-  if (!hasBmc && !hasSsh) {
+  if (bmc === null && !hasSsh) {
     throw new AppError(
       "invalid_argument",
       "bmc_username: no credentials are given; give BMC credentials, SSH credentials or both",
@@ -48,25 +54,47 @@ export async function setMachineCredentials(
     const [machine] = await listMachines(tx, { ids: [id] });
     if (!machine) throw unknownMachine(id);
     refuseRetired(machine);
-    if (hasBmc) {
-      const { bmcUsername: username, bmcPassword: password } = input;
-      await putMachineBmcCredentials(tx, deps.secrets, id, { username, password });
-      if (machine.spec.bmc !== null)
-        await liftSignInStop(tx, [signInEndpoint(bmcTargetOf(machine, { username, password }))]);
-    }
-    if (hasSsh) {
-      const { sshUsername: username, sshPrivateKey: privateKey } = input;
-      await putMachineSshCredentials(tx, deps.secrets, id, { username, privateKey });
-    }
-    await recordChange(tx, storeOf(deps.stores, MACHINE_KIND), {
-      id,
-      type: "credentials_changed",
-      ...doneBy(caller),
-      data: { bmc: hasBmc, ssh: hasSsh },
-      set: {},
-    });
-    await wakeWithRuns(tx, id);
+    const { sshUsername: username, sshPrivateKey: privateKey } = input;
+    await putCredentials(tx, deps, caller, { machine, bmc, ssh: hasSsh ? { username, privateKey } : null });
   });
+}
+
+/** What is null stays as it is; the caller holds the machine's lock. */
+export async function putCredentials(
+  tx: Transaction,
+  deps: ServiceDeps,
+  caller: Caller,
+  given: {
+    readonly machine: MachineRecord;
+    readonly bmc: BmcCredentials | null;
+    readonly ssh: SshCredentials | null;
+  },
+): Promise<void> {
+  const { machine, bmc, ssh } = given;
+  const { id } = machine;
+  if (bmc !== null) {
+    await putMachineBmcCredentials(tx, deps.secrets, id, bmc);
+    if (machine.spec.bmc !== null) await liftSignInStop(tx, [signInEndpoint(bmcTargetOf(machine, bmc))]);
+  }
+  if (ssh !== null) await putMachineSshCredentials(tx, deps.secrets, id, ssh);
+  await recordChange(tx, storeOf(deps.stores, MACHINE_KIND), {
+    id,
+    type: "credentials_changed",
+    ...doneBy(caller),
+    data: { bmc: bmc !== null, ssh: ssh !== null },
+    set: {},
+  });
+  await wakeWithRuns(tx, id);
+}
+
+/** Both fields or neither; null: neither is given. */
+export function checkBmcAccount({
+  bmcUsername: username,
+  bmcPassword: password,
+}: Pick<SetMachineCredentials, "bmcUsername" | "bmcPassword">): BmcCredentials | null {
+  return checkPair([username, "bmc_username"], [password, "bmc_password", LONGEST.password])
+    ? { username, password }
+    : null;
 }
 
 /** Both or neither; whether they are there. */

@@ -4,6 +4,8 @@ import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { type FleetNodeDetail, FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
 import { RunActionsService, RunService } from "../../../contract/millwright/v1/run_pb.js";
 import { enrolAgent } from "../../../src/services/fleet/agent/enrol.ts";
+import { onboardNode } from "../../../src/services/fleet/onboard.ts";
+import { getMachineBmcCredentials } from "../../../src/store/machine/credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { obeyed, stagedSteps, stagedWorkflows } from "../../support/fleet/staged-workflows.ts";
@@ -126,7 +128,31 @@ describe("onboarding", () => {
     expect(await surface.db.query("select 1 from machine_identities where value = '10.9.0.3 623'")).toHaveLength(1);
   });
 
+  test("keeps the account of the BMC with the machine, and shows it to nobody", async () => {
+    const { db, deps, runDeps } = surface;
+    const account = { bmcUsername: "maas", bmcPassword: "pass-of-17" };
+    const { node } = await onboard({ hostname: "gpu-account", ipmiIp: "10.9.6.1", ...account });
+    const id = node?.machineId ?? "";
+    expect(await getMachineBmcCredentials(db, deps.secrets, [id])).toEqual([
+      { username: "maas", password: "pass-of-17" },
+    ]);
+    const written = await db.query<{ text: string }>("select row(t.*)::text as text from journal t");
+    expect(written.map(({ text }) => text).join()).not.toContain("pass-of-17");
+
+    const operator = { name: "pat", roles: ["operator"], address: null };
+    const refused = onboardNode(runDeps, operator, given({ ipmiIp: "10.9.6.2", ...account }));
+    await expect(refused).rejects.toMatchObject({ kind: "permission_denied" });
+    expect(await db.query("select 1 from machine_identities where value like '10.9.6.2 %'")).toEqual([]);
+    // A node that has the address already keeps the account that it has.
+    const twin = await refusal(onboard({ ipmiIp: "10.9.6.1", bmcUsername: "root", bmcPassword: "other" }));
+    expect(twin.code).toBe(Code.AlreadyExists);
+    expect(await getMachineBmcCredentials(db, deps.secrets, [id])).toMatchObject([{ username: "maas" }]);
+  });
+
   test.each([
+    ["a name without its password", { bmcUsername: "maas" }, "bmc_password: is required"],
+    ["a password without its name", { bmcPassword: "pass" }, "bmc_username: is required"],
+    ["an account for no address", { mode: "manual", ipmiIp: "", bmcUsername: "maas", bmcPassword: "pass" }, "ipmi_ip"],
     ["a site that there is not", { site: "moon" }, "does not exist"],
     ["a site that is disabled", { site: "shut" }, "is disabled"],
     ["a profile that there is not", { profile: "b200" }, "has no profile b200"],
@@ -429,6 +455,30 @@ describe("a batch", () => {
     obeyed.add("broken-b2");
     await act("broken-b2", "retry-stage");
     await until("broken-b2", "completed");
+  });
+
+  test("keeps the accounts of its nodes with their machines, and not in its plan", async () => {
+    await active({ hostname: "gpu-held", ipmiIp: "10.9.4.9", bmcUsername: "maas", bmcPassword: "pass-held" });
+    const account = (name: string) => ({ bmcUsername: "maas", bmcPassword: `pass-${name}` });
+    const rows = [
+      row("gpu-c1", { ipmiIp: "10.9.4.1", ...account("c1") }),
+      row("gpu-c2", { ipmiIp: "10.9.4.9", ...account("c2") }),
+      row("gpu-c3"),
+    ];
+    const request = { requestId: "batch-accounts", nodes: rows };
+    const { runId } = await nodes().onboardNodes(request);
+    const run = await ended(runId);
+    expect(run.error?.message).toContain("2 of 3 onboarded; refused: gpu-c2 (");
+    const { db, deps } = surface;
+    const machineOf = async (name: string) => (await show(name)).node?.machineId ?? "";
+    const ids = [await machineOf("gpu-c1"), await machineOf("gpu-held")];
+    expect(await getMachineBmcCredentials(db, deps.secrets, ids)).toMatchObject([
+      { password: "pass-c1" },
+      { password: "pass-held" },
+    ]);
+    const kept = await db.query<{ text: string }>("select row(t.*)::text as text from runs t where id = $1", [runId]);
+    expect(kept.map(({ text }) => text).join()).not.toContain("pass-");
+    expect((await nodes().onboardNodes(request)).runId).toBe(runId);
   });
 
   test.each([

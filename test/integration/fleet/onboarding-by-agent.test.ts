@@ -4,12 +4,10 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { setProfile } from "../../../src/services/fleet/profiles.ts";
 import { addSite } from "../../../src/services/fleet/sites.ts";
-import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
-import { registerMachine } from "../../../src/services/machine/machines.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FleetServer, startFleetServer } from "../../support/fleet/fleet-server.ts";
 import { adminToken } from "../../support/processes/server-process.ts";
-import { NOTHING_ELSE, tester } from "../../support/run-bench.ts";
+import { tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { startMaasSite } from "./maas-site.ts";
 
@@ -41,25 +39,22 @@ afterAll(async () => {
   await it.close();
 });
 
-test("a node that is onboarded over REST is active once the agent of its system has enrolled", async () => {
+test("a node that nobody knew, onboarded over REST with its BMC account, is active once the agent of its system has enrolled", async () => {
   const [host] = site.hosts;
   if (!host) throw new Error("the site has no servers");
   const { deps, httpUrl } = it.server;
   const how = { description: "", retainInMaas: false, allowHttp: true, skipProbe: false };
   await addSite(deps, tester, { name: "sim", url: site.url, apiKey: site.apiKey, ...how });
   await setProfile(deps, tester, { site: "sim", name: "gpu" });
-  const spec = { ...NOTHING_ELSE, ...{ serial: "", macAddresses: [], sshEndpoint: "", sshHostKey: "", jumpHosts: [] } };
-  const bmc = { provider: "maas", bmcEndpoint: host.ipmi_address, bmcProtocol: "ipmi" };
-  await registerMachine(deps, tester, { id: "m-gpu-1", labels: {}, spec: { ...spec, ...bmc } });
-  const account = { bmcUsername: host.ipmi_username, bmcPassword: host.ipmi_password };
-  await setMachineCredentials(deps, tester, { machineId: "m-gpu-1", ...account, sshUsername: "", sshPrivateKey: "" });
-
   const authorization = `Bearer ${await adminToken(it.database)}`;
   const asked = { request_id: randomUUID(), site: "sim", profile: "gpu", sku: "gpu8", hostname: "gpu-1" };
   const answer = await fetch(`${httpUrl}/api/v1/fleet/nodes`, {
     method: "POST",
     headers: { authorization, "content-type": "application/json" },
-    body: JSON.stringify({ ...asked, ipmi_ip: host.ipmi_address }),
+    body: JSON.stringify({
+      ...{ ...asked, ipmi_ip: host.ipmi_address },
+      ...{ bmc_username: host.ipmi_username, bmc_password: host.ipmi_password },
+    }),
   });
   expect(answer.ok, await answer.clone().text()).toBe(true);
   const shown = async () =>

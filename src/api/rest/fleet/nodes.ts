@@ -99,6 +99,15 @@ const newNode = z.strictObject({
   ...{ request_id: requestId, site: z.string(), profile: z.string(), sku: z.string(), hostname: z.string() },
   ipmi_ip: z.string().default("").describe("Of its management controller; only a manual node may have none."),
   mode: z.enum(["maas", "manual"]).default("maas"),
+  bmc_username: z
+    .string()
+    .default("")
+    .describe("The account that MAAS signs in with at the management controller. Requires the role admin."),
+  bmc_password: z.string().default("").describe("Kept encrypted with the machine; no call returns it."),
+});
+type NewNode = Omit<z.infer<typeof newNode>, "request_id">;
+const askedOf = ({ ipmi_ip, bmc_username, bmc_password, ...rest }: NewNode) => ({
+  ...{ ...rest, ipmiIp: ipmi_ip, bmcUsername: bmc_username, bmcPassword: bmc_password },
 });
 
 const leaving = {
@@ -210,8 +219,8 @@ const jobRoutes = (deps: RunDeps): AnyRoute[] => [
     },
     status: 201,
     answer: objectOf(detail.extend({ bootstrap: bootstrap.nullable() }).meta({ id: "OnboardedFleetNode" })),
-    handle: async ({ body: { request_id, ipmi_ip, ...rest }, caller }) => {
-      const made = await onboardNode(deps, caller, { ...rest, requestId: request_id, ipmiIp: ipmi_ip });
+    handle: async ({ body: { request_id, ...rest }, caller }) => {
+      const made = await onboardNode(deps, caller, { ...askedOf(rest), requestId: request_id });
       const bootstrap = bootstrapOf(deps, made);
       const json = { ...detailJson(await viewNode(deps, made.id)), bootstrap: bootstrap && bootstrapJson(bootstrap) };
       return one(json, "Node created successfully");
@@ -297,8 +306,7 @@ const batchRoute = (deps: RunDeps): AnyRoute =>
     status: 201,
     answer: objectOf(z.object({ run_id: z.string() })),
     handle: async ({ body: { request_id, nodes }, caller }) => {
-      const asked = nodes.map(({ ipmi_ip, ...rest }) => ({ ...rest, ipmiIp: ipmi_ip }));
-      const { id } = await onboardNodes(deps, caller, { requestId: request_id, nodes: asked });
+      const { id } = await onboardNodes(deps, caller, { requestId: request_id, nodes: nodes.map(askedOf) });
       return one({ run_id: id }, "Batch started successfully");
     },
   });

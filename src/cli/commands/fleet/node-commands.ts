@@ -3,6 +3,7 @@ import type { Run } from "../../client/session.ts";
 import { YES_OPTION } from "../../terminal/confirm.ts";
 import { FILTER_OPTION, YES_TO_FILTER } from "../device/many-options.ts";
 import { addListOptions } from "../options/list-options.ts";
+import { addPasswordOptions } from "../options/password-options.ts";
 import type {
   DecommissionOptions,
   JobOptions,
@@ -43,7 +44,7 @@ function addReading(fleet: Command, run: Run): void {
 }
 
 function addJobs(fleet: Command, run: Run): void {
-  fleet
+  const onboard = fleet
     .command("onboard")
     .description("put a node on record with its machine, and bring it up")
     .option("--site <site>", "a site on record")
@@ -51,18 +52,20 @@ function addJobs(fleet: Command, run: Run): void {
     .option("--sku <sku>", "what it is sold as")
     .option("--hostname <name>", "its host name")
     .option("--ipmi-ip <address>", "of its management controller")
+    .option("--bmc-username <name>", "account that MAAS signs in with there; left out: the account on record stays")
     .option("--mode <mode>", "maas, or manual: its owner runs a command on it", "maas")
     .option(
       "-f, --file <file>",
-      "CSV with many nodes: site, profile, sku, hostname, ipmi_ip, mode; - for standard input",
+      "CSV with many nodes: site, profile, sku, hostname, ipmi_ip, mode, bmc_username, bmc_password; - for standard input",
     )
     .option("--request-id <id>", "the same again for the same request")
     .option(...WAIT)
     .addHelpText(
       "after",
-      "\nExample:\n  millwright fleet onboard --site lab --profile h100 --sku gpu8 --hostname gpu-17 --ipmi-ip 10.0.0.17 --wait\n  millwright fleet onboard --site lab --profile h100 --sku gpu8 --file nodes.csv --wait",
+      "\nExample:\n  millwright fleet onboard --site lab --profile h100 --sku gpu8 --hostname gpu-17 --ipmi-ip 10.0.0.17 --bmc-username maas --bmc-password-file password --wait\n  millwright fleet onboard --site lab --profile h100 --sku gpu8 --file nodes.csv --wait",
     )
     .action((options: OnboardOptions) => run(async (session) => (await load()).onboard(session, options)));
+  addPasswordOptions(onboard);
   fleet
     .command("action")
     .argument(

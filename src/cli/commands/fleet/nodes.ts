@@ -11,6 +11,7 @@ import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printDone, printList } from "../../terminal/printing.ts";
+import { type PasswordOptions, readBmcPassword } from "../../terminal/secret-input.ts";
 import { isoTime } from "../../terminal/times.ts";
 import { actOnEach, type Done, type Verb } from "../device/many.ts";
 import type { Chosen } from "../device/many-options.ts";
@@ -19,7 +20,7 @@ import { nodeColumns, nodeJson, printDetail } from "./node-view.ts";
 
 const PAGE_SIZE = 500;
 
-export interface OnboardOptions {
+export interface OnboardOptions extends PasswordOptions {
   readonly file?: string;
   readonly site?: string;
   readonly profile?: string;
@@ -27,8 +28,18 @@ export interface OnboardOptions {
   readonly hostname?: string;
   readonly ipmiIp?: string;
   readonly mode?: string;
+  readonly bmcUsername?: string;
   readonly requestId?: string;
   readonly wait?: boolean;
+}
+
+/** Empty where none is given: then the account that is on record stays. */
+export async function readAccount(session: Session, options: OnboardOptions) {
+  const { bmcUsername = "", bmcPasswordFile, bmcPasswordStdin } = options;
+  if (bmcUsername !== "")
+    return { bmcUsername, bmcPassword: (await readBmcPassword(session, options, "required")) ?? "" };
+  if (bmcPasswordFile === undefined && !bmcPasswordStdin) return { bmcUsername, bmcPassword: "" };
+  throw new UsageError("--bmc-username is needed with a BMC password");
 }
 
 /** What every node needs, unless a file says it of each. */
@@ -41,9 +52,10 @@ export async function onboard(session: Session, options: OnboardOptions): Promis
   if (missing !== undefined) throw new UsageError(`--${missing} is required`, "or --file with many nodes");
   const { ipmiIp = "", mode = "", requestId = randomUUID(), wait = false } = options;
   const { site = "", profile = "", sku = "", hostname = "" } = options;
+  const account = await readAccount(session, options);
   const client = await session.client(FleetNodeService);
   const { node, bootstrap } = await client.onboardNode(
-    { site, profile, sku, hostname, ipmiIp, mode, requestId },
+    { site, profile, sku, hostname, ipmiIp, mode, requestId, ...account },
     { signal: session.signal },
   );
   if (!node) return undefined;

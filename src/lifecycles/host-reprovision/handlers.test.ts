@@ -89,6 +89,7 @@ describe("a request", () => {
     [{ firmware: { ...firmware, available: false } }, "fw-1 is not available"],
     [{ firmwareClass: "dev" }, "no firmware for compute trays of class dev"],
     [{ machine: null }, "is retired"],
+    [{ machine: { ...machine, spec: { ...machine.spec, provider: "maas" } } }, "only MAAS touches its BMC"],
   ])("is skipped, visibly, where there is nothing to write: %o", async (change, why) => {
     expect(await handle(host("ready", { reprovisionRequest: request, ...change }))).toMatchObject({
       event: "upgrade_skipped",

@@ -3,6 +3,7 @@ import { alert, type CreateEffect, type Effect } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, type Outcome, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../../kernel/time/duration.ts";
+import { isInMaas, ONLY_MAAS } from "../machine/in-maas.ts";
 import { machineLifecycle } from "../machine/lifecycle.ts";
 import { componentsFor, type FirmwareComponent, whyUnavailable } from "../rack-firmware/rack-firmware.ts";
 import type { HostReprovision, ReprovisionRequest } from "./host-reprovision.ts";
@@ -104,6 +105,7 @@ function begin(
   const { id, machine, assigned, firmware, firmwareClass, stateVersion, stateSince } = host;
   const skipped = (message: string) => happened("upgrade_skipped", { message: `firmware upgrade skipped: ${message}` });
   if (machine === null || machine.state.name === "RETIRED") return skipped(`machine ${id} is retired`);
+  if (isInMaas(machine.spec)) return skipped(`of machine ${id} ${ONLY_MAAS}`);
   if (firmware === null) return skipped(`${describeRack(machine.spec.rack)} has no default firmware`);
   const unavailable = whyUnavailable(firmware);
   if (unavailable !== undefined) return skipped(unavailable);

@@ -44,7 +44,10 @@ export const isComplete = (rack: Rack): boolean =>
 export const isDiscovered = (rack: Rack): boolean =>
   rack.profile !== null &&
   countMembers(rack).every(({ ready, expected }) => ready >= expected) &&
-  rack.trays.every(({ assigned }) => assigned !== "unknown");
+  uncheckedTrays(rack).length === 0;
+
+const uncheckedTrays = ({ trays }: Rack): readonly string[] =>
+  trays.filter(({ assigned, inMaas }) => assigned === "unknown" && !inMaas).map(({ id }) => id);
 
 /** For people: `compute trays 17 of 18, switches 9 of 9, power shelves 8 of 8`. */
 export const describeCounts = (rack: Rack): string =>
@@ -64,7 +67,7 @@ export function describeUnready(rack: Rack): string {
       const why = [...(notReady.length === 0 ? [] : [namedList(notReady, MOST_NAMED)]), ...missing].join("; ");
       return `${ready} of ${expected} ${devicesWord(kind)} are ready${why === "" ? "" : `: ${why}`}`;
     });
-  const unchecked = rack.trays.filter(({ assigned }) => assigned === "unknown").map(({ id }) => id);
+  const unchecked = uncheckedTrays(rack);
   const open = `it is not known whether somebody uses compute tray ${namedList(unchecked, MOST_NAMED)}`;
   return [...tooFew, ...(unchecked.length > 0 ? [open] : [])].join("; ");
 }
@@ -86,7 +89,7 @@ export function failedMembers({ trays, switches, shelves }: Rack): readonly stri
     devices.filter(({ state }) => state === "error").map(({ id }) => `${kind} ${id} is in error`);
   return [
     ...trays
-      .filter(({ exhausted }) => exhausted)
+      .filter(({ exhausted, inMaas }) => exhausted && !inMaas)
       .map(({ id }) => `compute tray ${id}: its firmware upgrade failed, and is not tried again`),
     ...inError("switch", switches),
     ...inError("power shelf", shelves),

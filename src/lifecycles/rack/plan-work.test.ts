@@ -189,6 +189,51 @@ describe("trays that somebody uses", () => {
   });
 });
 
+describe("trays that are in MAAS", () => {
+  const mixed = { trays: [tray("m1"), tray("m2", { inMaas: true })] };
+  const others = { switches: [], shelves: [] };
+  const onlyMaas = [{ id: "m2", why: "only MAAS touches its BMC" }];
+
+  test("are in no stage and no validation, and named, whatever led to the maintenance", () => {
+    const cycle = { kind: "power_sequence", operation: "cycle" } as const;
+    for (const rack of [
+      asked([{ kind: "firmware_upgrade" }, cycle], {}, mixed),
+      wholeRack("discovering", { ...mixed, defaultFirmware: FW }),
+      wholeRack("ready", { ...mixed, defaultFirmware: FW, reprovisionRequest: aRequest("r") }),
+    ]) {
+      const { payloads, workSet } = work(rack);
+      expect(workSet).toMatchObject({ machines: ["m1"], switches: ["sw1"], shelves: ["ps1"], leftOut: onlyMaas });
+      expect(payloads.firmware_upgrade).toMatchObject({ compute: { devices: ["m1"] } });
+      expect(payloads.power_on_compute).toMatchObject({ devices: ["m1"] });
+      const validation = planValidation({ ...rack, facts: { ...rack.facts, workSet } });
+      expect(JSON.stringify([payloads, validation])).not.toContain("m2");
+    }
+  });
+
+  test("are left out also of a request that named them when they were not, or that includes trays in use", () => {
+    expect(work(asked([], { machine_ids: ["m1", "m2"] }, mixed)).workSet).toMatchObject({
+      ...{ machines: ["m1"], leftOut: onlyMaas },
+    });
+    const rack = asked([], {}, { trays: [tray("m2", { inMaas: true, assigned: "yes" })] });
+    const request = rack.maintenanceRequest;
+    const forced = { ...rack, maintenanceRequest: request && { ...request, include_assigned: { reason: "leak" } } };
+    expect(work(forced).workSet).toMatchObject({ machines: [], switches: ["sw1"], leftOut: onlyMaas });
+  });
+
+  test("are in nobody's way, in use or not, where no switch and no shelf is worked on", () => {
+    const inUse = { trays: [tray("m1"), tray("m2", { inMaas: true, assigned: "unknown" })], ...others };
+    expect(work(asked([], {}, inUse)).workSet).toMatchObject({ machines: ["m1"], leftOut: onlyMaas });
+  });
+
+  test("that may be in use keep the switches and shelves on which they depend from being touched", () => {
+    const inUse = { trays: [tray("m1"), tray("m2", { inMaas: true, assigned: "yes" })] };
+    const { workSet } = work(wholeRack("discovering", inUse));
+    expect(workSet).toMatchObject({ machines: ["m1"], switches: [], shelves: [] });
+    expect(workSet.leftOut.map(({ id }) => id)).toEqual(["m2", "sw1", "ps1"]);
+    expect(planWork(asked([], {}, inUse), LIMITS)).toMatchObject({ type: "refused", why: "assigned trays: m2" });
+  });
+});
+
 describe("an unproven flash", () => {
   test("keeps its device out of every stage, and fails the firmware stage by its name", () => {
     const rack = asked([], {}, { trays: [tray("m1", { unprovenRun: "run-7" })] });

@@ -55,7 +55,9 @@ export type Assigned = "yes" | "no" | "unknown";
 export interface Tray {
   readonly id: string;
   readonly slot: string | null;
-  /** Its host_reprovision lifecycle rests in `ready` and its BMC answers. */
+  /** Nothing of the rack touches it, nor waits for it. */
+  readonly inMaas: boolean;
+  /** Its host_reprovision lifecycle rests in `ready` and its BMC answers; or it is in MAAS. */
   readonly ready: boolean;
   readonly assigned: Assigned;
   /** Its host_reprovision state; null where it has none. */

@@ -1,3 +1,4 @@
+import { ONLY_MAAS } from "../machine/in-maas.ts";
 import type { Unfit } from "./payloads.ts";
 import type { MaintenanceScope, Rack, RackRequest, RackShelf, RackSwitch, Tray, WorkSet } from "./rack.ts";
 
@@ -23,7 +24,8 @@ const WHY_ASSIGNED = {
 
 /**
  * Which devices are worked on. A tray that somebody uses, or may use, is left out; and while there is any in the rack, so are the
- * switches and shelves, on which it depends. A request that names or covers such a device is refused, unless it includes them.
+ * switches and shelves, on which it depends. A request that names or covers such a device is refused, unless it includes them. A tray
+ * that is in MAAS is left out whatever is asked.
  */
 export function scopeOf(rack: Rack, asked: RackRequest | null): InScope | { readonly refused: string } {
   const whole = asked === null || isWholeRack(asked.scope);
@@ -36,16 +38,18 @@ export function scopeOf(rack: Rack, asked: RackRequest | null): InScope | { read
   };
   const usesAll = asked?.include_assigned !== undefined;
   const inUse = usesAll ? [] : rack.trays.filter(({ assigned }) => assigned !== "no");
-  const covered = inUse.filter(({ id }) => wanted.trays.some((tray) => tray.id === id));
+  const inMaas = wanted.trays.filter((tray) => tray.inMaas);
+  const covered = inUse.filter((tray) => !tray.inMaas && wanted.trays.includes(tray));
   const dependsOn = inUse.length === 0 ? [] : [...wanted.switches, ...wanted.shelves];
   if (asked !== null && covered.length + dependsOn.length > 0) return { refused: describeInUse(inUse) };
-  const trays = wanted.trays.filter((tray) => !covered.includes(tray));
+  const trays = wanted.trays.filter((tray) => !tray.inMaas && !covered.includes(tray));
   const free = inUse.length === 0;
   return withoutUnproven(rack, {
     trays,
     switches: free ? wanted.switches : [],
     shelves: free ? wanted.shelves : [],
     leftOut: [
+      ...inMaas.map(({ id }) => ({ id, why: ONLY_MAAS })),
       ...covered.map(({ id, assigned }) => ({ id, why: WHY_ASSIGNED[assigned === "yes" ? "yes" : "unknown"] })),
       ...dependsOn.map(({ id }) => ({ id, why: `tray ${inUse[0]?.id} of the rack may be in use and depends on it` })),
       ...(asked === null ? [] : goneOf(asked.scope, wanted)),

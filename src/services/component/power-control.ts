@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { AppError } from "../../kernel/errors.ts";
+import { ONLY_MAAS } from "../../lifecycles/machine/in-maas.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
 import { childStep } from "../../runs/children/child-run.ts";
 import type { Step } from "../../runs/model/plan/plan.ts";
@@ -85,7 +86,9 @@ async function controlMachines(
   const inUse = new Map((await findInUse(deps.db, deps.stores, machines)).map((each) => [each.id, each]));
   const outcomes = new Map<string, ComponentOutcome>();
   for (const [id, machine] of inUse) outcomes.set(id, refused(id, machineInUse(machine)));
-  const machineIds = ids.filter((id) => !inUse.has(id));
+  for (const [id, { inMaas }] of await findPlacedDevices(deps.db, "machine", ids))
+    if (inMaas) outcomes.set(id, refused(id, refusal(`of machine ${id} ${ONLY_MAAS}`, "millwright fleet list")));
+  const machineIds = ids.filter((id) => !outcomes.has(id));
   if (machineIds.length > 0) {
     if (!isRunDeps(deps)) throw new AppError("unsupported", "this server starts no runs");
     const results = await setMachinePower(deps, caller, {

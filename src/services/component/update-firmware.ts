@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { AppError, wrongField } from "../../kernel/errors.ts";
+import { ONLY_MAAS } from "../../lifecycles/machine/in-maas.ts";
 import type { Activity, MaintenanceScope } from "../../lifecycles/rack/rack.ts";
 import type { ComponentKind, PlacedDevice } from "../../store/component/devices.ts";
 import { findPlacedDevices } from "../../store/component/devices.ts";
@@ -91,7 +92,9 @@ async function updateThroughRacks(
 
 function faultOf(kind: ComponentKind, id: string, device: PlacedDevice | undefined): [string, AppError][] | undefined {
   if (!device) return [[id, unknownComponent(kind, id)]];
-  if (device.rackId !== null) return undefined;
-  const message = `${NOUNS[kind]} ${id} is in no rack, and its firmware is upgraded through its rack`;
+  if (device.rackId !== null && !device.inMaas) return undefined;
+  const message = device.inMaas
+    ? `of ${NOUNS[kind]} ${id} ${ONLY_MAAS}: its firmware is not Millwright's`
+    : `${NOUNS[kind]} ${id} is in no rack, and its firmware is upgraded through its rack`;
   return [[id, new AppError("failed_precondition", message, { forgeCode: "failed_precondition" })]];
 }

@@ -1,6 +1,7 @@
 import { AppError } from "../../kernel/errors.ts";
 import { parseMachineId } from "../../kernel/ids.ts";
 import { hostReprovisionLifecycle } from "../../lifecycles/host-reprovision/lifecycle.ts";
+import { isInMaas, ONLY_MAAS } from "../../lifecycles/machine/in-maas.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
 import { create } from "../../store/lifecycle/create.ts";
@@ -58,6 +59,11 @@ export async function reprovisionMachine(
     if (known.state.name === "RETIRED")
       throw new AppError("failed_precondition", `machine ${id} is RETIRED: nothing can be done with it`, {
         field: "machine_id",
+      });
+    if (isInMaas(known.spec))
+      throw new AppError("failed_precondition", `of machine ${id} ${ONLY_MAAS}: its firmware is not Millwright's`, {
+        field: "machine_id",
+        next: "millwright fleet list",
       });
     if (input.reset) await refuseUnderRack(tx, machine);
     await createHostReprovision(tx, deps, caller, id);

@@ -1,3 +1,4 @@
+import { ONLY_MAAS } from "../../lifecycles/machine/in-maas.ts";
 import type { Assigned, RackShelf, RackSwitch, Tray, WantedVersions } from "../../lifecycles/rack/rack.ts";
 import { componentsFor, type FirmwareDevice } from "../../lifecycles/rack-firmware/rack-firmware.ts";
 import {
@@ -108,23 +109,28 @@ type Described = Omit<RackDevice, "firmware" | "wantedFirmware">;
 type Reprovision = Awaited<ReturnType<typeof hostReprovisionStore.load>>["things"][number];
 
 function trayDevice(tray: Tray, machine: MachineRecord | undefined, own: Reprovision | undefined): Described {
+  if (tray.inMaas) return { ...placed(tray, machine), state: "ready", why: `${ONLY_MAAS}: the rack leaves it alone` };
   const isResting = tray.reprovision === null || tray.reprovision === "ready";
   const bmc = machine?.conditions.find(({ type }) => type === "BMCReachable");
   const silence = tray.ready || !isResting ? "" : bmc?.message || bmc?.reason || "its BMC was not checked yet";
   const { cause } = (own?.state ?? {}) as { readonly cause?: unknown };
   const upgrade = own?.outcome?.reason ?? (typeof cause === "string" ? cause : "");
   return {
-    kind: "machine",
-    id: tray.id,
-    name: "",
+    ...placed(tray, machine),
     state: isResting ? (tray.ready ? "ready" : "not_reached") : (tray.reprovision ?? ""),
-    slot: tray.slot ?? "",
-    assigned: tray.assigned,
-    unprovenRun: tray.unprovenRun,
     why: [silence, upgrade].filter((text) => text !== "").join("; "),
-    power: machine?.facts.powerState ?? null,
   };
 }
+
+const placed = (tray: Tray, machine: MachineRecord | undefined): Omit<Described, "state" | "why"> => ({
+  kind: "machine",
+  id: tray.id,
+  name: "",
+  slot: tray.slot ?? "",
+  assigned: tray.assigned,
+  unprovenRun: tray.unprovenRun,
+  power: machine?.facts.powerState ?? null,
+});
 
 const whyOf = (device: SwitchRecord | PowerShelfRecord | undefined): string =>
   device?.outcome?.reason ?? device?.lastError ?? device?.state.cause ?? "";

@@ -2,6 +2,7 @@ import { AppError, wrongField } from "../../kernel/errors.ts";
 import { parseMachineId, parsePowerShelfId, parseSwitchId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
+import { ONLY_MAAS } from "../../lifecycles/machine/in-maas.ts";
 import type { Activity, MaintenanceScope, Rack } from "../../lifecycles/rack/rack.ts";
 import { describeInUse, isWholeRack } from "../../lifecycles/rack/scope.ts";
 
@@ -68,12 +69,24 @@ export function refuseForeign({ id, trays, switches, shelves }: Rack, scope: Mai
     });
 }
 
+/** A request that covers the whole rack goes on without them; one that names them would do nothing of what it says. */
+export function refuseInMaas({ id, trays }: Rack, scope: MaintenanceScope): void {
+  const named = trays.filter((tray) => tray.inMaas && scope.machine_ids.includes(tray.id)).map((tray) => tray.id);
+  if (named.length > 0)
+    throw new AppError("failed_precondition", `scope: of compute tray ${named.join(", ")} of rack ${id} ${ONLY_MAAS}`, {
+      field: "scope",
+      forgeCode: "failed_precondition",
+      next: "millwright fleet list",
+    });
+}
+
 /** While somebody uses a tray, neither the tray nor the switches and shelves of its rack are touched. */
-export function refuseAssigned({ id, trays }: Rack, scope: MaintenanceScope): void {
+export function refuseAssigned({ id, trays, switches, shelves }: Rack, scope: MaintenanceScope): void {
   const inUse = trays.filter(({ assigned }) => assigned !== "no");
   const whole = isWholeRack(scope);
-  const covered = inUse.filter((tray) => whole || scope.machine_ids.includes(tray.id));
-  const coversShared = whole || scope.switch_ids.length + scope.power_shelf_ids.length > 0;
+  const covered = inUse.filter((tray) => !tray.inMaas && (whole || scope.machine_ids.includes(tray.id)));
+  const shared = whole ? [...switches, ...shelves] : [...scope.switch_ids, ...scope.power_shelf_ids];
+  const coversShared = shared.length > 0;
   const inTheWay = coversShared ? inUse : covered;
   if (inTheWay.length === 0) return;
   throw new AppError("failed_precondition", `rack ${id} has ${describeInUse(inTheWay)}`, {

@@ -22,6 +22,7 @@ import {
   checkScope,
   refuseAssigned,
   refuseForeign,
+  refuseInMaas,
   type StartRackMaintenance,
   wishOf,
 } from "./maintenance-input.ts";
@@ -73,6 +74,7 @@ export async function findStartable(
   const rack = await findRack(db, rackId);
   checkStartable(rack);
   refuseForeign(rack, scope);
+  refuseInMaas(rack, scope);
   if (includeAssigned === undefined) refuseAssigned(rack, scope);
   return rack;
 }

@@ -134,6 +134,7 @@ function stageOf(step: Step, children: readonly NewChild[]): PreviewedStage {
 }
 
 function assignedIn(rack: Rack, devices: readonly PreviewedDevice[]): readonly PreviewedAssignedTray[] {
+  const isShared = devices.some(({ kind }) => kind !== DEVICE_KINDS.compute);
   return rack.trays.flatMap(({ id, assigned }): PreviewedAssignedTray[] => {
     if (assigned === "no") return [];
     const device = devices.find((each) => each.id === id);
@@ -141,7 +142,9 @@ function assignedIn(rack: Rack, devices: readonly PreviewedDevice[]): readonly P
     const reason = rack.maintenanceRequest?.include_assigned?.reason ?? "";
     const message =
       device === undefined
-        ? "is not in scope, and no switch or shelf that it depends on is: nothing of it is touched"
+        ? isShared
+          ? `is not touched itself, although switches or shelves that it depends on are: ${reason}`
+          : "is not in scope, and no switch or shelf that it depends on is: nothing of it is touched"
         : `${suffers}, although it ${assigned === "yes" ? "is" : "may be"} in use: ${reason}`;
     return [{ id, assigned, message }];
   });

@@ -14,12 +14,14 @@ export interface PlacedDevice {
   readonly class: FirmwareClass;
   /** It is marked for deletion, or retired. */
   readonly isLeaving: boolean;
+  /** Of machines: only MAAS touches its BMC. */
+  readonly inMaas: boolean;
 }
 
 const FROM = {
-  machine: { table: "machines", rack: "d.rack", leaving: "d.state = 'RETIRED'" },
-  switch: { table: "switches", rack: "d.rack_id", leaving: "d.deleted_at is not null" },
-  power_shelf: { table: "power_shelves", rack: "d.rack_id", leaving: "d.deleted_at is not null" },
+  machine: { table: "machines", rack: "d.rack", leaving: "d.state = 'RETIRED'", inMaas: "d.provider = 'maas'" },
+  switch: { table: "switches", rack: "d.rack_id", leaving: "d.deleted_at is not null", inMaas: "false" },
+  power_shelf: { table: "power_shelves", rack: "d.rack_id", leaving: "d.deleted_at is not null", inMaas: "false" },
 } as const satisfies Record<ComponentKind, object>;
 
 const isClass = oneOf(FIRMWARE_CLASSES);
@@ -30,6 +32,7 @@ interface DeviceRow {
   readonly hardware_type: string | null;
   readonly class: string | null;
   readonly leaving: boolean;
+  readonly in_maas: boolean;
 }
 
 /** Those that there are, by their ids. */
@@ -38,9 +41,9 @@ export async function findPlacedDevices(
   kind: ComponentKind,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, PlacedDevice>> {
-  const { table, rack, leaving } = FROM[kind];
+  const { table, rack, leaving, inMaas } = FROM[kind];
   const rows = await db.query<DeviceRow>(
-    `select d.id, ${rack} as rack_id, p.hardware_type, p.class, ${leaving} as leaving from ${table} d
+    `select d.id, ${rack} as rack_id, p.hardware_type, p.class, ${leaving} as leaving, ${inMaas} as in_maas from ${table} d
        left join racks r on r.id = ${rack} left join rack_profiles p on p.name = r.rack_profile_id
       where d.id = any($1)`,
     [ids],
@@ -54,6 +57,7 @@ export async function findPlacedDevices(
         hardwareType: row.hardware_type,
         class: isClass(row.class) ? row.class : "prod",
         isLeaving: row.leaving,
+        inMaas: row.in_maas,
       },
     ]),
   );

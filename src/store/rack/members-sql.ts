@@ -23,6 +23,7 @@ export const TRAYS = listOf(
   {
     id: "m.id",
     slot: "m.slot",
+    inMaas: "m.provider = 'maas'",
     bmcAnswers: holds("BMCReachable"),
     assigned: assignedSql("m"),
     reprovision: "h.state",

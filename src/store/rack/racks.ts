@@ -89,6 +89,7 @@ type TrayRow = Omit<Tray, "ready"> & { readonly bmcAnswers: boolean };
 const parseTray = readerOf<TrayRow>({
   id: [isText, REQUIRED],
   slot: [orNull(isText), null],
+  inMaas: [isFlag, false],
   bmcAnswers: [isFlag, false],
   assigned: [oneOf(["yes", "no", "unknown"]), "unknown"],
   reprovision: [orNull(isText), null],
@@ -138,7 +139,7 @@ function parseRack(row: RackRow): Rack {
       ({ bmcAnswers, ...tray }): Tray => ({
         ...tray,
         // A machine that a server of the version before has put on record has no such thing yet.
-        ready: bmcAnswers && (tray.reprovision === null || tray.reprovision === "ready"),
+        ready: tray.inMaas || (bmcAnswers && (tray.reprovision === null || tray.reprovision === "ready")),
       }),
     ),
     switches: row.switches.map(parseSwitch),

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { readFirmwareStatus } from "../../../src/services/component/firmware-status.ts";
+import { controlComponentPower } from "../../../src/services/component/power-control.ts";
+import { updateComponentFirmware } from "../../../src/services/component/update-firmware.ts";
 import { explainRack } from "../../../src/services/explain/rack/rack.ts";
+import { reprovisionMachine } from "../../../src/services/host-reprovision/host-reprovisions.ts";
 import { deleteRack, forceDeleteRack } from "../../../src/services/rack/deletion.ts";
+import { viewRackDevices } from "../../../src/services/rack/devices.ts";
 import {
   clearRackError,
   reprovisionRack,
@@ -9,6 +13,7 @@ import {
   startRackMaintenance,
   terminateRackMaintenance,
 } from "../../../src/services/rack/maintenance.ts";
+import { previewRackMaintenance } from "../../../src/services/rack/preview.ts";
 import { listRuns } from "../../../src/store/run/runs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { CHECKED, IN_USE, rackBench } from "../../support/racks/rack-bench.ts";
@@ -230,6 +235,49 @@ describe("a tray that somebody uses", () => {
     );
     expect(asked?.data).toMatchObject({ include_assigned: { reason: "coolant leak" } });
     await racks.until("r-used", "ready");
+  });
+});
+
+describe("a tray that is in MAAS", () => {
+  test("is waited for by nobody and left alone, and every answer that concerns it says so", async () => {
+    const { deps } = surface;
+    const [tray = "", inMaas = ""] = await racks.addRack("r-maas", 2, []);
+    await surface.db.execute("update machines set provider = 'maas', basis = basis + 1 where id = $1", [inMaas]);
+    await racks.setConditions(tray, CHECKED);
+    const { facts } = await racks.until("r-maas", "ready");
+    const leftOut = [{ id: inMaas, why: "only MAAS touches its BMC" }];
+    expect(facts.workSet).toMatchObject({ machines: [tray], leftOut });
+
+    const refusal = { kind: "failed_precondition", message: expect.stringContaining("only MAAS touches its BMC") };
+    await expect(start("r-maas", { scope: { ...WHOLE, machine_ids: [tray, inMaas] } })).rejects.toMatchObject(refusal);
+    await expect(reprovisionMachine(deps, tester, { machineId: inMaas, reset: false })).rejects.toMatchObject(refusal);
+    const firmware = { kind: "machine", ids: [inMaas], targetVersion: "", components: [] } as const;
+    await expect(updateComponentFirmware(deps, tester, firmware)).rejects.toMatchObject(refusal);
+    for (const action of ["on", "force_off"] as const) {
+      const power = { kind: "machine", ids: [inMaas], action } as const;
+      expect((await controlComponentPower(deps, tester, power))[0]).toMatchObject({
+        ...{ id: inMaas, error: refusal.message },
+      });
+    }
+    const [, device] = await viewRackDevices(deps, await racks.rack("r-maas"));
+    expect(device).toMatchObject({ id: inMaas, state: "ready", why: expect.stringContaining("only MAAS") });
+    const whole = { rackId: "r-maas", scope: WHOLE, activities: [] };
+    expect(await previewRackMaintenance(surface.runDeps, tester, whole)).toMatchObject({
+      devices: [{ id: tray }],
+      leftOut,
+    });
+
+    const { requestId } = await start("r-maas", { activities: [{ kind: "power_sequence", operation: "cycle" }] });
+    await eventually(
+      async () => {
+        const rack = await racks.rack("r-maas");
+        return rack.lastMaintenanceRequest?.id === requestId && rack.state.name === "ready";
+      },
+      { what: "the rack was maintained" },
+    );
+    expect(await listRuns(surface.db, { target: { kind: "machine", id: inMaas } })).toEqual([]);
+    const cycled = await listRuns(surface.db, { target: { kind: "machine", id: tray } });
+    expect(cycled.map(({ phase }) => phase)).toContain("SUCCEEDED");
   });
 });
 

@@ -33,7 +33,10 @@ export function wholeRack(state: string, change: Partial<Rack> = {}, carried: ob
     profile: aProfile,
     profileId: "small",
     trays: [
-      { id: "m1", slot: "1", ready: true, assigned: "no", reprovision: "ready", exhausted: false, unprovenRun: null },
+      {
+        ...{ id: "m1", slot: "1", inMaas: false, ready: true, assigned: "no" },
+        ...{ reprovision: "ready", exhausted: false, unprovenRun: null },
+      },
     ],
     switches: [{ id: "sw1", state: "ready", trayIndex: 0, hasOs: true, unprovenRun: null }],
     shelves: [{ id: "ps1", state: "ready", power: "on", capacityWatts: 1_000, unprovenRun: null }],

@@ -64,7 +64,7 @@ export async function rackRemedies(
 
 /** What makes devices ready that keep their rack from it; what each of them says itself comes before what is missing. */
 export function unreadyRemedies(rack: RackRecord): NextCommand[] {
-  const failed = rack.trays.filter(({ reprovision }) => reprovision === "failed_firmware_upgrade");
+  const failed = rack.trays.filter(({ reprovision, inMaas }) => reprovision === "failed_firmware_upgrade" && !inMaas);
   const silent = rack.trays.find(({ ready, reprovision }) => !ready && (reprovision ?? "ready") === "ready");
   const inError = (devices: readonly { readonly id: string; readonly state: string }[]) =>
     devices.find(({ state }) => state === "error");

@@ -1,9 +1,11 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { isPrintable } from "../../kernel/printable.ts";
+import { actionCommand } from "../../lifecycles/fleet-node/actions.ts";
 import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import { jobStateOf } from "../../runs/model/job-state.ts";
 import { isActive, type Run } from "../../runs/model/run.ts";
+import { FLEET_RUN_TYPES } from "../../runs/workflows/fleet/words.ts";
 import { type FleetNodeRecord, listNodes } from "../../store/fleet/nodes.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
@@ -97,8 +99,22 @@ export async function recoverNode(deps: ServiceDeps, caller: Caller, input: Node
     const locked = await lockNode(tx, id);
     if (locked.node.state.name === "active") return;
     refuseWhileActive(locked, "recovered");
+    refuseUnproven(locked);
     await moveNode(tx, deps, caller, { id, name: "recover", comment });
   });
+}
+
+/** What was never brought up has nothing to recover to: it would be given away as it is. */
+function refuseUnproven({ node: { id, hostname, mode, facts, state }, job }: Locked): void {
+  if (state.name !== "quarantined") return;
+  const refuse = (why: string, next: string) =>
+    new AppError("failed_precondition", `fleet node ${hostname} cannot be recovered: ${why}`, { field: "node", next });
+  if (!job && mode === "manual" && facts.enrollment?.consumedAt === null)
+    throw refuse("nobody has enrolled as it", `millwright fleet bootstrap reissue ${id}`);
+  if (job?.type !== FLEET_RUN_TYPES.fleet_onboarding) return;
+  const is = jobStateOf(job);
+  if (is !== "completed" && is !== "reconciled")
+    throw refuse(`its onboarding, run ${job.id}, is ${is}`, actionCommand(id, "rerun"));
 }
 
 /** Takes a retired node back into the fleet, under the identity that it has kept: offline, until it is heard of. One that is off is switched on. */

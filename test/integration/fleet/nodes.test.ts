@@ -331,6 +331,20 @@ describe("a node", () => {
     expect((await show(id)).node).toMatchObject({ state: "active", quarantineReason: "" });
   });
 
+  test("that was never brought up is not recovered, which would have it given away", async () => {
+    const id = idOf(await onboard({ hostname: "broken-unproven" }));
+    expect((await until(id, "failed_manual_intervention")).node?.state).toBe("quarantined");
+    const refused = await refusal(nodes().recoverNode({ node: id, comment: "it looks fine" }));
+    expect(refused).toMatchObject({
+      code: Code.FailedPrecondition,
+      message: expect.stringContaining("its onboarding"),
+    });
+    await act(id, "cancel");
+    await until(id, "cancelled");
+    expect((await refusal(nodes().recoverNode({ node: id, comment: "" }))).message).toContain("is cancelled");
+    expect((await show(id)).node?.state).toBe("quarantined");
+  });
+
   test("is not moved by hand while its job is under way", async () => {
     const id = idOf(await onboard({ hostname: "slow-busy" }));
     await until(id, "running");

@@ -6,25 +6,36 @@ const UNKNOWN = "Unknown";
 /** Server vendors write these where nobody entered a serial number. */
 const NO_SERIAL = new Set(["unknown", "none", "not specified", "to be filled by o.e.m.", "0123456789"]);
 
+/** No number of MAAS: what it tells is none of its numbers either. */
+const UNKNOWN_STATUS = -1;
+const isStatus = (number: number): boolean => Number.isInteger(number) && number >= 0 && number < 2 ** 31;
+
+/** MAAS passes on what firmware wrote: no character of one machine may keep what is known of all from being stored. */
+const wordAt = (value: unknown, ...path: readonly string[]): string | undefined =>
+  textAt(value, ...path)
+    ?.toWellFormed()
+    .replaceAll("\0", "\u{fffd}");
+
 /** Undefined for what is no machine. Members that are missing or new are no failure: versions of MAAS differ in them. */
 export function machineOf(value: unknown): MaasMachine | undefined {
-  const systemId = textAt(value, "system_id");
-  const status = numberAt(value, "status");
-  if (systemId === undefined || status === undefined) return undefined;
-  const serial = textAt(value, "hardware_info", "system_serial");
+  const systemId = wordAt(value, "system_id");
+  const told = numberAt(value, "status");
+  if (systemId === undefined || told === undefined) return undefined;
+  const status = isStatus(told) ? told : UNKNOWN_STATUS;
+  const serial = wordAt(value, "hardware_info", "system_serial");
   return {
     systemId,
-    hostname: textAt(value, "hostname") ?? "",
+    hostname: wordAt(value, "hostname") ?? "",
     status,
-    statusName: textAt(value, "status_name") ?? String(status),
-    power: powerOf(textAt(value, "power_state")),
-    powerType: textAt(value, "power_type") ?? null,
-    owner: textAt(value, "owner") ?? null,
-    distroSeries: textAt(value, "distro_series") ?? null,
+    statusName: wordAt(value, "status_name") ?? String(told),
+    power: powerOf(wordAt(value, "power_state")),
+    powerType: wordAt(value, "power_type") ?? null,
+    owner: wordAt(value, "owner") ?? null,
+    distroSeries: wordAt(value, "distro_series") ?? null,
     isLocked: valueAt(value, "locked") === true,
-    errorDescription: textAt(value, "error_description") ?? null,
+    errorDescription: wordAt(value, "error_description") ?? null,
     serial: serial === undefined || serial === UNKNOWN || NO_SERIAL.has(serial.toLowerCase()) ? null : serial,
-    systemUuid: textAt(value, "hardware_uuid")?.toLowerCase() ?? null,
+    systemUuid: wordAt(value, "hardware_uuid")?.toLowerCase() ?? null,
     ipAddresses: listAt(value, "ip_addresses").filter((each) => typeof each === "string"),
     interfaces: listAt(value, "interface_set").flatMap(interfaceOf),
     bootInterfaceId: numberAt(value, "boot_interface", "id") ?? null,

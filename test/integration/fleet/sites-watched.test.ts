@@ -4,6 +4,7 @@ import type { MaasTarget } from "../../../src/capabilities/fleet/maas.ts";
 import { SiteReconciler, type SitesObserver, type WatchedSite } from "../../../src/engine/fleet/site-reconciler.ts";
 import { minutes } from "../../../src/kernel/time/duration.ts";
 import { createMaas } from "../../../src/providers/maas/maas-provider.ts";
+import { machineOf } from "../../../src/providers/maas/machine.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { explainFleetNode } from "../../../src/services/explain/fleet-node.ts";
@@ -106,7 +107,7 @@ const stateOf = async (id: string) => {
 const seen = async (id: string) => (await findObservations(database.db, [id])).get(id);
 
 /** The outcome of one listing of the site, by a replica of its own. */
-async function listOnce(site: string, more: { readonly isAdmin?: boolean; readonly fails?: string } = {}) {
+async function listOnce(site: string, more: ListOptions = {}) {
   await database.db.execute("update fleet_site_watches set due_at = now() + interval '1 hour'");
   await database.db.execute(
     `insert into fleet_site_watches (site) values ($1) on conflict (site) do update set due_at = now(), lease_owner = null`,
@@ -122,13 +123,18 @@ async function listOnce(site: string, more: { readonly isAdmin?: boolean; readon
   await running;
   return outcome;
 }
-const replica = (more: { readonly observer: SitesObserver; readonly isAdmin?: boolean; readonly fails?: string }) =>
+interface ListOptions {
+  readonly isAdmin?: boolean;
+  readonly fails?: string;
+  readonly maas?: WatchedSite["maas"];
+}
+const replica = (more: ListOptions & { readonly observer: SitesObserver }) =>
   new SiteReconciler({
     ...{ db: database.db, stores: allStores, log: new RecordingLog(), interval: minutes(30) },
     observer: more.observer,
     siteOf: async () => {
       if (more.fails !== undefined) throw new Error(more.fails);
-      return { maas: counted(more.isAdmin), target, retainsMachines: false };
+      return { maas: more.maas ?? counted(more.isAdmin), target, retainsMachines: false };
     },
   });
 
@@ -156,6 +162,23 @@ describe("the nodes of a site", () => {
     expect(await versions()).toEqual(before);
     // What was seen again is newer all the same.
     expect((await seen(id))?.seenAt.getTime()).toBeGreaterThan(firstSeen?.getTime() ?? Number.POSITIVE_INFINITY);
+  });
+
+  test("are told what MAAS shows whatever it says of another one's machine", async () => {
+    const [site, systemId] = [await aSite(), await deployed()];
+    const [odd, plain] = [await aNode(site, "odd"), await aNode(site, systemId)];
+    const [machine] = await maas.listMachines(target, {}, aCall());
+    const told = {
+      system_id: "odd",
+      status: 6e12,
+      status_name: "De\0ployed \ud800",
+      hardware_info: { system_serial: "\0" },
+    };
+    const read = { ...machine, ...machineOf(told) } as NonNullable<typeof machine>;
+    const listMachines: typeof maas.listMachines = async (...given) => [...(await maas.listMachines(...given)), read];
+    expect(await listOnce(site, { maas: { ...counted(), listMachines } })).toBe("answered");
+    expect(await seen(plain)).toMatchObject({ observed: "Deployed", drift: null });
+    expect(await seen(odd)).toMatchObject({ observed: "Other", statusName: "De\u{fffd}ployed \u{fffd}" });
   });
 
   test.each(["active", "offline"])(

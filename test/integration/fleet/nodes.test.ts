@@ -8,6 +8,7 @@ import { onboardNode } from "../../../src/services/fleet/onboard.ts";
 import { getMachineBmcCredentials } from "../../../src/store/machine/credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
+import { insertNode, placeNode } from "../../support/fleet/fleet-node.ts";
 import { obeyed, stagedSteps, stagedWorkflows } from "../../support/fleet/staged-workflows.ts";
 import { type RunSurface, startRunSurface } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -282,6 +283,14 @@ describe("the machine of a node", () => {
     expect((await refusal(lifecycle.retireMachine({ machineId, comment: "" }))).message).toContain(
       "remove the node first",
     );
+  });
+
+  test("is one live node, also where two that onboard it name neither the same BMC nor the same host", async () => {
+    const { id } = await insertNode(surface.db, "m-shared");
+    await expect(insertNode(surface.db, "m-shared")).rejects.toThrow("fleet_nodes_one_live");
+    await placeNode(surface.db, id, "deleted");
+    await insertNode(surface.db, "m-shared");
+    await expect(insertNode(surface.db, "m-shared")).rejects.toThrow("fleet_nodes_one_live");
   });
 
   test.each([

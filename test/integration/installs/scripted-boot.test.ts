@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { milliseconds } from "../../../src/kernel/time/duration.ts";
 import { eventually } from "../../support/eventually.ts";
+import { insertNode, placeNode } from "../../support/fleet/fleet-node.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, type Page, startInstalls } from "./installs-under-test.ts";
 import { ScriptedMachine } from "./scripted-machine.ts";
@@ -149,6 +150,22 @@ describe("an approved machine", () => {
       next: expect.stringContaining(`${api.url}/api/v1/boot?mac=${machine.mac}&`),
     });
     await api.ask("PATCH", `/api/v1/nodes/${idOf(machine)}`, { workflow_id: "good" });
+    expect(await machine.boot()).toMatchObject({ type: "kernel" });
+  });
+
+  test("that is a live fleet node boots from its disk, and is not even seen; it installs once the node is removed", async () => {
+    const machine = await approved("good");
+    const before = await nodeOf(machine);
+    const { id } = await insertNode(api.db, idOf(machine));
+    for (const state of ["enrolling", "active", "retired"]) {
+      await placeNode(api.db, id, state);
+      expect(await machine.boot(), state).toMatchObject({
+        type: "disk",
+        screen: expect.stringContaining("its system is not installed by this server"),
+      });
+    }
+    expect(await nodeOf(machine)).toEqual(before);
+    await placeNode(api.db, id, "deleted");
     expect(await machine.boot()).toMatchObject({ type: "kernel" });
   });
 

@@ -7,20 +7,27 @@ import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { jobStateOf } from "../../../src/runs/model/job-state.ts";
 import { RUN_ACTIONS, RUN_PHASES } from "../../../src/runs/model/run.ts";
+import { createImage } from "../../../src/services/catalog/images.ts";
 import { matchesRun, parseRunFilter, runCondition } from "../../../src/services/run/filter.ts";
 import { watchRuns } from "../../../src/services/run/watch.ts";
 import type { EventSource } from "../../../src/services/system/watch.ts";
 import { getLatestAttempt, JOB_STATE, listRuns } from "../../../src/store/run/runs.ts";
-import { collect, type RunSurface, startRunSurface } from "../../support/run-bench.ts";
+import { insertNode, placeNode } from "../../support/fleet/fleet-node.ts";
+import { collect, type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /** What people do with runs, with nobody who carries runs out, so that each stays where it was put. */
 const ALL: readonly Capability[] = ["reset", "system", "exec", "boot", "imaging", "cluster", "locator", "power"];
 let can: readonly Capability[] = ALL;
+const IMAGE = {
+  ...{ name: "plain:1", kind: "iso", location: "https://images.example/plain.iso", successProof: "" },
+  digest: `sha256:${"0".repeat(64)}`,
+} as const;
 
 let surface: RunSurface;
 beforeAll(async () => {
   surface = await startRunSurface({ capabilitiesOf: () => new Set(can) });
+  await createImage(surface.deps, tester, IMAGE);
 });
 afterAll(() => surface.close());
 
@@ -235,6 +242,26 @@ describe.each(VERBS)("%s refuses", (verb) => {
     await put(other, "SUCCEEDED");
     await surface.lifecycle.retireMachine({ machineId });
     expect((await refusal(act(verb, runId))).message).toContain("RETIRED");
+  });
+
+  test("to repave a machine that is a fleet node by now, until the node is removed", async () => {
+    const machineId = await machine();
+    const repave = { name: "install", kind: { case: "repave", value: { imageRef: IMAGE.name } } } as const;
+    await surface.plans.createPlan({ plan: { planId: "plan-of-a-repave", steps: [repave] } });
+    const { runId } = await surface.runs.startRun({ requestId: "start", machineId, planId: "plan-of-a-repave" });
+    await put(runId, "FAILED");
+    const { id } = await insertNode(surface.db, machineId);
+    for (const state of ["enrolling", "active", "retired"]) {
+      await placeNode(surface.db, id, state);
+      expect(await refusal(act(verb, runId)), state).toMatchObject({
+        ...{ code: Code.FailedPrecondition, field: "machine_id" },
+        next: `millwright fleet decommission ${id} --mode reimage`,
+        message: expect.stringContaining(`machine ${machineId} is fleet node ${id} (${state})`),
+      });
+    }
+    expect((await surface.runs.getRun({ runId })).nextRunId).toBe("");
+    await placeNode(surface.db, id, "deleted");
+    expect((await act(verb, runId)).machineId).toBe(machineId);
   });
 
   test("what the machine's provider can no longer do", async () => {

@@ -58,7 +58,20 @@ test("a node that lacks credentials says so, and is active once it has been give
   };
   const [host] = maas.hosts;
   const onboard = ["--site", "sim", "--profile", "sim", "--sku", "gpu8", "--hostname", "gpu-1"];
-  await done("fleet", "onboard", ...onboard, "--ipmi-ip", host?.ipmi_address ?? "");
+  const bmc = host?.ipmi_address ?? "";
+  const free = { registers_machine: true, maas: { outcome: "create" } };
+  const previewed = JSON.parse(await done("fleet", "onboard", ...onboard, "--ipmi-ip", bmc, "--dry-run", "-o", "json"));
+  expect(previewed).toMatchObject({ ...free, obstacles: [], notes: [expect.stringContaining("credentials_missing")] });
+  const shown = await done("fleet", "onboard", ...onboard, "--ipmi-ip", bmc, "--dry-run", "-o", "table");
+  expect(shown).toMatch(/apply_roce_phase2 .*skipped: the profile assigns no RoCE addresses/);
+  const overRest = await fetch(`${server.httpUrl}/api/v1/fleet/nodes/preview`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${devTokenOf(server)}`, "content-type": "application/json" },
+    body: JSON.stringify({ site: "sim", profile: "sim", sku: "gpu8", hostname: "gpu-1", ipmi_ip: bmc }),
+  });
+  expect(await overRest.json()).toMatchObject({ data: { ...free, machine_id: null, obstacles: [] } });
+  expect(JSON.parse(await done("fleet", "list", "-o", "json"))).toEqual([]);
+  await done("fleet", "onboard", ...onboard, "--ipmi-ip", bmc);
   const stuck = await untilJob("failed_manual_intervention");
   expect(stuck.job).toMatchObject({ failure_class: "credentials_missing" });
 

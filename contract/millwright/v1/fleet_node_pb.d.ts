@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file millwright/v1/fleet_node.proto.
@@ -203,6 +203,252 @@ export declare type OnboardNodesResponse = Message<"millwright.v1.OnboardNodesRe
  * Use `create(OnboardNodesResponseSchema)` to create a new message.
  */
 export declare const OnboardNodesResponseSchema: GenMessage<OnboardNodesResponse>;
+
+/**
+ * @generated from message millwright.v1.PreviewOnboardingRequest
+ */
+export declare type PreviewOnboardingRequest = Message<"millwright.v1.PreviewOnboardingRequest"> & {
+  /**
+   * As in OnboardNodeRequest.
+   *
+   * @generated from field: string site = 1;
+   */
+  site: string;
+
+  /**
+   * @generated from field: string profile = 2;
+   */
+  profile: string;
+
+  /**
+   * @generated from field: string sku = 3;
+   */
+  sku: string;
+
+  /**
+   * @generated from field: string hostname = 4;
+   */
+  hostname: string;
+
+  /**
+   * @generated from field: string ipmi_ip = 5;
+   */
+  ipmiIp: string;
+
+  /**
+   * @generated from field: string mode = 6;
+   */
+  mode: string;
+
+  /**
+   * As in OnboardNodeRequest; the password takes no part in a preview.
+   *
+   * @generated from field: string bmc_username = 7;
+   */
+  bmcUsername: string;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewOnboardingRequest.
+ * Use `create(PreviewOnboardingRequestSchema)` to create a new message.
+ */
+export declare const PreviewOnboardingRequestSchema: GenMessage<PreviewOnboardingRequest>;
+
+/**
+ * @generated from message millwright.v1.PreviewOnboardingResponse
+ */
+export declare type PreviewOnboardingResponse = Message<"millwright.v1.PreviewOnboardingResponse"> & {
+  /**
+   * The machine of the inventory that the node would be; empty: there is none so far.
+   *
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * There is none, and one would be registered.
+   *
+   * @generated from field: bool registers_machine = 2;
+   */
+  registersMachine: boolean;
+
+  /**
+   * What OnboardNode would be refused with, in its words: with the first of them. Empty: it would be carried out.
+   *
+   * @generated from field: repeated millwright.v1.OnboardingObstacle obstacles = 3;
+   */
+  obstacles: OnboardingObstacle[];
+
+  /**
+   * In their order; none where the profile is not known.
+   *
+   * @generated from field: repeated millwright.v1.OnboardingStage stages = 4;
+   */
+  stages: OnboardingStage[];
+
+  /**
+   * What MAAS has for the node now.
+   *
+   * @generated from field: millwright.v1.OnboardingInMaas maas = 5;
+   */
+  maas?: OnboardingInMaas | undefined;
+
+  /**
+   * How long the job may take by itself: every try of every round as long as its deadline, without the pauses between them. Absent where the
+   * profile is not known.
+   *
+   * @generated from field: google.protobuf.Duration at_most = 6;
+   */
+  atMost?: Duration | undefined;
+
+  /**
+   * What the job would wait for or fail of, as far as that is known.
+   *
+   * @generated from field: repeated string notes = 7;
+   */
+  notes: string[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewOnboardingResponse.
+ * Use `create(PreviewOnboardingResponseSchema)` to create a new message.
+ */
+export declare const PreviewOnboardingResponseSchema: GenMessage<PreviewOnboardingResponse>;
+
+/**
+ * @generated from message millwright.v1.OnboardingObstacle
+ */
+export declare type OnboardingObstacle = Message<"millwright.v1.OnboardingObstacle"> & {
+  /**
+   * @generated from field: string message = 1;
+   */
+  message: string;
+
+  /**
+   * The field of the request that it is about; empty: none alone.
+   *
+   * @generated from field: string field = 2;
+   */
+  field: string;
+
+  /**
+   * The command that helps first; empty: none.
+   *
+   * @generated from field: string next = 3;
+   */
+  next: string;
+};
+
+/**
+ * Describes the message millwright.v1.OnboardingObstacle.
+ * Use `create(OnboardingObstacleSchema)` to create a new message.
+ */
+export declare const OnboardingObstacleSchema: GenMessage<OnboardingObstacle>;
+
+/**
+ * @generated from message millwright.v1.OnboardingStage
+ */
+export declare type OnboardingStage = Message<"millwright.v1.OnboardingStage"> & {
+  /**
+   * @generated from field: string stage = 1;
+   */
+  stage: string;
+
+  /**
+   * Why it has nothing to do; empty: it has.
+   *
+   * @generated from field: string skipped = 2;
+   */
+  skipped: string;
+
+  /**
+   * The job comes to it only if this is so; empty: always.
+   *
+   * @generated from field: string only_if = 3;
+   */
+  onlyIf: string;
+
+  /**
+   * Of one try.
+   *
+   * @generated from field: google.protobuf.Duration deadline = 4;
+   */
+  deadline?: Duration | undefined;
+
+  /**
+   * How often it is tried again in one round.
+   *
+   * @generated from field: int32 retries = 5;
+   */
+  retries: number;
+
+  /**
+   * How often the job enters it at most, unless people lead it back.
+   *
+   * @generated from field: int32 rounds = 6;
+   */
+  rounds: number;
+};
+
+/**
+ * Describes the message millwright.v1.OnboardingStage.
+ * Use `create(OnboardingStageSchema)` to create a new message.
+ */
+export declare const OnboardingStageSchema: GenMessage<OnboardingStage>;
+
+/**
+ * @generated from message millwright.v1.OnboardingInMaas
+ */
+export declare type OnboardingInMaas = Message<"millwright.v1.OnboardingInMaas"> & {
+  /**
+   * create, adopt, refuse (the job would fail there), unknown (MAAS was not asked, or did not answer) or none (a manual node).
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Of a refusal; empty otherwise.
+   *
+   * @generated from field: string failure_class = 3;
+   */
+  failureClass: string;
+
+  /**
+   * The machine that MAAS has; empty: none, or not one alone.
+   *
+   * @generated from field: string system_id = 4;
+   */
+  systemId: string;
+
+  /**
+   * @generated from field: string hostname = 5;
+   */
+  hostname: string;
+
+  /**
+   * As in FleetMaasObservation.
+   *
+   * @generated from field: string state = 6;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string status_name = 7;
+   */
+  statusName: string;
+};
+
+/**
+ * Describes the message millwright.v1.OnboardingInMaas.
+ * Use `create(OnboardingInMaasSchema)` to create a new message.
+ */
+export declare const OnboardingInMaasSchema: GenMessage<OnboardingInMaas>;
 
 /**
  * @generated from message millwright.v1.GetFleetNodeRequest
@@ -1052,6 +1298,16 @@ export declare const FleetNodeService: GenService<{
     methodKind: "unary";
     input: typeof ReissueBootstrapRequestSchema;
     output: typeof ReissueBootstrapResponseSchema;
+  },
+  /**
+   * What OnboardNode would do with the same node as things are now. Reads here and in MAAS, and writes nothing.
+   *
+   * @generated from rpc millwright.v1.FleetNodeService.PreviewOnboarding
+   */
+  previewOnboarding: {
+    methodKind: "unary";
+    input: typeof PreviewOnboardingRequestSchema;
+    output: typeof PreviewOnboardingResponseSchema;
   },
   /**
    * One node: its latest job, its stage, what it failed of, and what to do next.

@@ -3,13 +3,13 @@
 /* eslint-disable */
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file millwright/v1/fleet_node.proto.
  */
 export const file_millwright_v1_fleet_node = /*@__PURE__*/
-  fileDesc("Ch5taWxsd3JpZ2h0L3YxL2ZsZWV0X25vZGUucHJvdG8SDW1pbGx3cmlnaHQudjEisQEKEk9uYm9hcmROb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEgwKBHNpdGUYAiABKAkSDwoHcHJvZmlsZRgDIAEoCRILCgNza3UYBCABKAkSEAoIaG9zdG5hbWUYBSABKAkSDwoHaXBtaV9pcBgGIAEoCRIMCgRtb2RlGAcgASgJEhQKDGJtY191c2VybmFtZRgIIAEoCRIUCgxibWNfcGFzc3dvcmQYCSABKAkidQoTT25ib2FyZE5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwSMAoJYm9vdHN0cmFwGAIgASgLMh0ubWlsbHdyaWdodC52MS5GbGVldEJvb3RzdHJhcCInChdSZWlzc3VlQm9vdHN0cmFwUmVxdWVzdBIMCgRub2RlGAEgASgJIkwKGFJlaXNzdWVCb290c3RyYXBSZXNwb25zZRIwCglib290c3RyYXAYASABKAsyHS5taWxsd3JpZ2h0LnYxLkZsZWV0Qm9vdHN0cmFwIlEKDkZsZWV0Qm9vdHN0cmFwEg8KB2NvbW1hbmQYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiWwoTT25ib2FyZE5vZGVzUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEjAKBW5vZGVzGAIgAygLMiEubWlsbHdyaWdodC52MS5PbmJvYXJkTm9kZVJlcXVlc3QiJgoUT25ib2FyZE5vZGVzUmVzcG9uc2USDgoGcnVuX2lkGAEgASgJIiMKE0dldEZsZWV0Tm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCSJEChRHZXRGbGVldE5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiigEKFUxpc3RGbGVldE5vZGVzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIOCgZmaWx0ZXIYAyABKAkSEAoIb3JkZXJfYnkYBCABKAkSEgoKd2l0aF90b3RhbBgFIAEoCBIUCgx3aXRoX2RlbGV0ZWQYBiABKAgiggEKFkxpc3RGbGVldE5vZGVzUmVzcG9uc2USJwoFbm9kZXMYASADKAsyGC5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoBUgAiAEBQg0KC190b3RhbF9zaXplIlUKEEFjdE9uTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBmFjdGlvbhgDIAEoCRIPCgdjb21tZW50GAQgASgJIkEKEUFjdE9uTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCJ2ChdEZWNvbW1pc3Npb25Ob2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDAoEbW9kZRgDIAEoCRISCgphZ2VudF9nb25lGAQgASgIEhcKD2xpZnRfcXVhcmFudGluZRgFIAEoCCJIChhEZWNvbW1pc3Npb25Ob2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsImUKGlByZXZpZXdEZWNvbW1pc3Npb25SZXF1ZXN0EgwKBG5vZGUYASABKAkSDAoEbW9kZRgCIAEoCRISCgphZ2VudF9nb25lGAMgASgIEhcKD2xpZnRfcXVhcmFudGluZRgEIAEoCCJkChtQcmV2aWV3RGVjb21taXNzaW9uUmVzcG9uc2USMAoGc3RhZ2VzGAEgAygLMiAubWlsbHdyaWdodC52MS5EZWNvbW1pc3Npb25TdGFnZRITCgthbGxvY2F0aW9ucxgCIAMoCSIzChFEZWNvbW1pc3Npb25TdGFnZRINCgVzdGFnZRgBIAEoCRIPCgdza2lwcGVkGAIgASgJIkYKEVJldGlyZU5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIPCgdjb21tZW50GAMgASgJIkIKElJldGlyZU5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiNgoVUmVhY3RpdmF0ZU5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSDwoHY29tbWVudBgCIAEoCSJGChZSZWFjdGl2YXRlTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCI2ChVRdWFyYW50aW5lTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkYKFlF1YXJhbnRpbmVOb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIjMKElJlY292ZXJOb2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiQwoTUmVjb3Zlck5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiMgoRQWJvcnREcmFpblJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkIKEkFib3J0RHJhaW5SZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiNwoWUm9sbGJhY2tSZW1vdmFsUmVxdWVzdBIMCgRub2RlGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiRwoXUm9sbGJhY2tSZW1vdmFsUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIroCCglGbGVldE5vZGUSCgoCaWQYASABKAkSDAoEc2l0ZRgCIAEoCRIPCgdwcm9maWxlGAMgASgJEgsKA3NrdRgEIAEoCRIQCghob3N0bmFtZRgFIAEoCRIPCgdpcG1pX2lwGAYgASgJEgwKBG1vZGUYByABKAkSDQoFc3RhdGUYCCABKAkSLwoLc3RhdGVfc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm1hY2hpbmVfaWQYCiABKAkSEQoJc3lzdGVtX2lkGAsgASgJEhkKEXF1YXJhbnRpbmVfcmVhc29uGAwgASgJEi4KCmNyZWF0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYDiABKAkiugEKD0ZsZWV0Tm9kZURldGFpbBImCgRub2RlGAEgASgLMhgubWlsbHdyaWdodC52MS5GbGVldE5vZGUSJAoDam9iGAIgASgLMhcubWlsbHdyaWdodC52MS5GbGVldEpvYhIxCgRtYWFzGAMgASgLMiMubWlsbHdyaWdodC52MS5GbGVldE1hYXNPYnNlcnZhdGlvbhIUCgxuZXh0X2NvbW1hbmQYBCABKAkSEAoIbmV4dF93aHkYBSABKAkiqAIKCEZsZWV0Sm9iEg4KBnJ1bl9pZBgBIAEoCRIMCgR0eXBlGAIgASgJEgwKBG1vZGUYAyABKAkSDQoFc3RhdGUYBCABKAkSDQoFc3RhZ2UYBSABKAkSDQoFcm91bmQYBiABKAUSDwoHYXR0ZW1wdBgHIAEoBRIVCg1zdGFnZV9yZXRyaWVzGAggASgFEhUKDWZhaWx1cmVfY2xhc3MYCSABKAkSDwoHbWVzc2FnZRgKIAEoCRISCgpzdGFydGVkX2J5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJnChRGbGVldE1hYXNPYnNlcnZhdGlvbhINCgVzdGF0ZRgBIAEoCRITCgtzdGF0dXNfbmFtZRgCIAEoCRIrCgdzZWVuX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKdCgoQRmxlZXROb2RlU2VydmljZRJUCgtPbmJvYXJkTm9kZRIhLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5PbmJvYXJkTm9kZVJlc3BvbnNlElcKDE9uYm9hcmROb2RlcxIiLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVzUmVxdWVzdBojLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVzUmVzcG9uc2USYwoQUmVpc3N1ZUJvb3RzdHJhcBImLm1pbGx3cmlnaHQudjEuUmVpc3N1ZUJvb3RzdHJhcFJlcXVlc3QaJy5taWxsd3JpZ2h0LnYxLlJlaXNzdWVCb290c3RyYXBSZXNwb25zZRJXCgxHZXRGbGVldE5vZGUSIi5taWxsd3JpZ2h0LnYxLkdldEZsZWV0Tm9kZVJlcXVlc3QaIy5taWxsd3JpZ2h0LnYxLkdldEZsZWV0Tm9kZVJlc3BvbnNlEl0KDkxpc3RGbGVldE5vZGVzEiQubWlsbHdyaWdodC52MS5MaXN0RmxlZXROb2Rlc1JlcXVlc3QaJS5taWxsd3JpZ2h0LnYxLkxpc3RGbGVldE5vZGVzUmVzcG9uc2USTgoJQWN0T25Ob2RlEh8ubWlsbHdyaWdodC52MS5BY3RPbk5vZGVSZXF1ZXN0GiAubWlsbHdyaWdodC52MS5BY3RPbk5vZGVSZXNwb25zZRJjChBEZWNvbW1pc3Npb25Ob2RlEiYubWlsbHdyaWdodC52MS5EZWNvbW1pc3Npb25Ob2RlUmVxdWVzdBonLm1pbGx3cmlnaHQudjEuRGVjb21taXNzaW9uTm9kZVJlc3BvbnNlEmwKE1ByZXZpZXdEZWNvbW1pc3Npb24SKS5taWxsd3JpZ2h0LnYxLlByZXZpZXdEZWNvbW1pc3Npb25SZXF1ZXN0GioubWlsbHdyaWdodC52MS5QcmV2aWV3RGVjb21taXNzaW9uUmVzcG9uc2USUQoKUmV0aXJlTm9kZRIgLm1pbGx3cmlnaHQudjEuUmV0aXJlTm9kZVJlcXVlc3QaIS5taWxsd3JpZ2h0LnYxLlJldGlyZU5vZGVSZXNwb25zZRJdCg5SZWFjdGl2YXRlTm9kZRIkLm1pbGx3cmlnaHQudjEuUmVhY3RpdmF0ZU5vZGVSZXF1ZXN0GiUubWlsbHdyaWdodC52MS5SZWFjdGl2YXRlTm9kZVJlc3BvbnNlEl0KDlF1YXJhbnRpbmVOb2RlEiQubWlsbHdyaWdodC52MS5RdWFyYW50aW5lTm9kZVJlcXVlc3QaJS5taWxsd3JpZ2h0LnYxLlF1YXJhbnRpbmVOb2RlUmVzcG9uc2USVAoLUmVjb3Zlck5vZGUSIS5taWxsd3JpZ2h0LnYxLlJlY292ZXJOb2RlUmVxdWVzdBoiLm1pbGx3cmlnaHQudjEuUmVjb3Zlck5vZGVSZXNwb25zZRJRCgpBYm9ydERyYWluEiAubWlsbHdyaWdodC52MS5BYm9ydERyYWluUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuQWJvcnREcmFpblJlc3BvbnNlEmAKD1JvbGxiYWNrUmVtb3ZhbBIlLm1pbGx3cmlnaHQudjEuUm9sbGJhY2tSZW1vdmFsUmVxdWVzdBomLm1pbGx3cmlnaHQudjEuUm9sbGJhY2tSZW1vdmFsUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch5taWxsd3JpZ2h0L3YxL2ZsZWV0X25vZGUucHJvdG8SDW1pbGx3cmlnaHQudjEisQEKEk9uYm9hcmROb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEgwKBHNpdGUYAiABKAkSDwoHcHJvZmlsZRgDIAEoCRILCgNza3UYBCABKAkSEAoIaG9zdG5hbWUYBSABKAkSDwoHaXBtaV9pcBgGIAEoCRIMCgRtb2RlGAcgASgJEhQKDGJtY191c2VybmFtZRgIIAEoCRIUCgxibWNfcGFzc3dvcmQYCSABKAkidQoTT25ib2FyZE5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwSMAoJYm9vdHN0cmFwGAIgASgLMh0ubWlsbHdyaWdodC52MS5GbGVldEJvb3RzdHJhcCInChdSZWlzc3VlQm9vdHN0cmFwUmVxdWVzdBIMCgRub2RlGAEgASgJIkwKGFJlaXNzdWVCb290c3RyYXBSZXNwb25zZRIwCglib290c3RyYXAYASABKAsyHS5taWxsd3JpZ2h0LnYxLkZsZWV0Qm9vdHN0cmFwIlEKDkZsZWV0Qm9vdHN0cmFwEg8KB2NvbW1hbmQYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiWwoTT25ib2FyZE5vZGVzUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEjAKBW5vZGVzGAIgAygLMiEubWlsbHdyaWdodC52MS5PbmJvYXJkTm9kZVJlcXVlc3QiJgoUT25ib2FyZE5vZGVzUmVzcG9uc2USDgoGcnVuX2lkGAEgASgJIo0BChhQcmV2aWV3T25ib2FyZGluZ1JlcXVlc3QSDAoEc2l0ZRgBIAEoCRIPCgdwcm9maWxlGAIgASgJEgsKA3NrdRgDIAEoCRIQCghob3N0bmFtZRgEIAEoCRIPCgdpcG1pX2lwGAUgASgJEgwKBG1vZGUYBiABKAkSFAoMYm1jX3VzZXJuYW1lGAcgASgJIpoCChlQcmV2aWV3T25ib2FyZGluZ1Jlc3BvbnNlEhIKCm1hY2hpbmVfaWQYASABKAkSGQoRcmVnaXN0ZXJzX21hY2hpbmUYAiABKAgSNAoJb2JzdGFjbGVzGAMgAygLMiEubWlsbHdyaWdodC52MS5PbmJvYXJkaW5nT2JzdGFjbGUSLgoGc3RhZ2VzGAQgAygLMh4ubWlsbHdyaWdodC52MS5PbmJvYXJkaW5nU3RhZ2USLQoEbWFhcxgFIAEoCzIfLm1pbGx3cmlnaHQudjEuT25ib2FyZGluZ0luTWFhcxIqCgdhdF9tb3N0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg0KBW5vdGVzGAcgAygJIkIKEk9uYm9hcmRpbmdPYnN0YWNsZRIPCgdtZXNzYWdlGAEgASgJEg0KBWZpZWxkGAIgASgJEgwKBG5leHQYAyABKAkikAEKD09uYm9hcmRpbmdTdGFnZRINCgVzdGFnZRgBIAEoCRIPCgdza2lwcGVkGAIgASgJEg8KB29ubHlfaWYYAyABKAkSKwoIZGVhZGxpbmUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHcmV0cmllcxgFIAEoBRIOCgZyb3VuZHMYBiABKAUilAEKEE9uYm9hcmRpbmdJbk1hYXMSDwoHb3V0Y29tZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhUKDWZhaWx1cmVfY2xhc3MYAyABKAkSEQoJc3lzdGVtX2lkGAQgASgJEhAKCGhvc3RuYW1lGAUgASgJEg0KBXN0YXRlGAYgASgJEhMKC3N0YXR1c19uYW1lGAcgASgJIiMKE0dldEZsZWV0Tm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCSJEChRHZXRGbGVldE5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiigEKFUxpc3RGbGVldE5vZGVzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIOCgZmaWx0ZXIYAyABKAkSEAoIb3JkZXJfYnkYBCABKAkSEgoKd2l0aF90b3RhbBgFIAEoCBIUCgx3aXRoX2RlbGV0ZWQYBiABKAgiggEKFkxpc3RGbGVldE5vZGVzUmVzcG9uc2USJwoFbm9kZXMYASADKAsyGC5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoBUgAiAEBQg0KC190b3RhbF9zaXplIlUKEEFjdE9uTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBmFjdGlvbhgDIAEoCRIPCgdjb21tZW50GAQgASgJIkEKEUFjdE9uTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCJ2ChdEZWNvbW1pc3Npb25Ob2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDAoEbW9kZRgDIAEoCRISCgphZ2VudF9nb25lGAQgASgIEhcKD2xpZnRfcXVhcmFudGluZRgFIAEoCCJIChhEZWNvbW1pc3Npb25Ob2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsImUKGlByZXZpZXdEZWNvbW1pc3Npb25SZXF1ZXN0EgwKBG5vZGUYASABKAkSDAoEbW9kZRgCIAEoCRISCgphZ2VudF9nb25lGAMgASgIEhcKD2xpZnRfcXVhcmFudGluZRgEIAEoCCJkChtQcmV2aWV3RGVjb21taXNzaW9uUmVzcG9uc2USMAoGc3RhZ2VzGAEgAygLMiAubWlsbHdyaWdodC52MS5EZWNvbW1pc3Npb25TdGFnZRITCgthbGxvY2F0aW9ucxgCIAMoCSIzChFEZWNvbW1pc3Npb25TdGFnZRINCgVzdGFnZRgBIAEoCRIPCgdza2lwcGVkGAIgASgJIkYKEVJldGlyZU5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIPCgdjb21tZW50GAMgASgJIkIKElJldGlyZU5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiNgoVUmVhY3RpdmF0ZU5vZGVSZXF1ZXN0EgwKBG5vZGUYASABKAkSDwoHY29tbWVudBgCIAEoCSJGChZSZWFjdGl2YXRlTm9kZVJlc3BvbnNlEiwKBG5vZGUYASABKAsyHi5taWxsd3JpZ2h0LnYxLkZsZWV0Tm9kZURldGFpbCI2ChVRdWFyYW50aW5lTm9kZVJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkYKFlF1YXJhbnRpbmVOb2RlUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIjMKElJlY292ZXJOb2RlUmVxdWVzdBIMCgRub2RlGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiQwoTUmVjb3Zlck5vZGVSZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiMgoRQWJvcnREcmFpblJlcXVlc3QSDAoEbm9kZRgBIAEoCRIPCgdjb21tZW50GAIgASgJIkIKEkFib3J0RHJhaW5SZXNwb25zZRIsCgRub2RlGAEgASgLMh4ubWlsbHdyaWdodC52MS5GbGVldE5vZGVEZXRhaWwiNwoWUm9sbGJhY2tSZW1vdmFsUmVxdWVzdBIMCgRub2RlGAEgASgJEg8KB2NvbW1lbnQYAiABKAkiRwoXUm9sbGJhY2tSZW1vdmFsUmVzcG9uc2USLAoEbm9kZRgBIAEoCzIeLm1pbGx3cmlnaHQudjEuRmxlZXROb2RlRGV0YWlsIroCCglGbGVldE5vZGUSCgoCaWQYASABKAkSDAoEc2l0ZRgCIAEoCRIPCgdwcm9maWxlGAMgASgJEgsKA3NrdRgEIAEoCRIQCghob3N0bmFtZRgFIAEoCRIPCgdpcG1pX2lwGAYgASgJEgwKBG1vZGUYByABKAkSDQoFc3RhdGUYCCABKAkSLwoLc3RhdGVfc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm1hY2hpbmVfaWQYCiABKAkSEQoJc3lzdGVtX2lkGAsgASgJEhkKEXF1YXJhbnRpbmVfcmVhc29uGAwgASgJEi4KCmNyZWF0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYDiABKAkiugEKD0ZsZWV0Tm9kZURldGFpbBImCgRub2RlGAEgASgLMhgubWlsbHdyaWdodC52MS5GbGVldE5vZGUSJAoDam9iGAIgASgLMhcubWlsbHdyaWdodC52MS5GbGVldEpvYhIxCgRtYWFzGAMgASgLMiMubWlsbHdyaWdodC52MS5GbGVldE1hYXNPYnNlcnZhdGlvbhIUCgxuZXh0X2NvbW1hbmQYBCABKAkSEAoIbmV4dF93aHkYBSABKAkiqAIKCEZsZWV0Sm9iEg4KBnJ1bl9pZBgBIAEoCRIMCgR0eXBlGAIgASgJEgwKBG1vZGUYAyABKAkSDQoFc3RhdGUYBCABKAkSDQoFc3RhZ2UYBSABKAkSDQoFcm91bmQYBiABKAUSDwoHYXR0ZW1wdBgHIAEoBRIVCg1zdGFnZV9yZXRyaWVzGAggASgFEhUKDWZhaWx1cmVfY2xhc3MYCSABKAkSDwoHbWVzc2FnZRgKIAEoCRISCgpzdGFydGVkX2J5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJnChRGbGVldE1hYXNPYnNlcnZhdGlvbhINCgVzdGF0ZRgBIAEoCRITCgtzdGF0dXNfbmFtZRgCIAEoCRIrCgdzZWVuX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKFCwoQRmxlZXROb2RlU2VydmljZRJUCgtPbmJvYXJkTm9kZRIhLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5PbmJvYXJkTm9kZVJlc3BvbnNlElcKDE9uYm9hcmROb2RlcxIiLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVzUmVxdWVzdBojLm1pbGx3cmlnaHQudjEuT25ib2FyZE5vZGVzUmVzcG9uc2USYwoQUmVpc3N1ZUJvb3RzdHJhcBImLm1pbGx3cmlnaHQudjEuUmVpc3N1ZUJvb3RzdHJhcFJlcXVlc3QaJy5taWxsd3JpZ2h0LnYxLlJlaXNzdWVCb290c3RyYXBSZXNwb25zZRJmChFQcmV2aWV3T25ib2FyZGluZxInLm1pbGx3cmlnaHQudjEuUHJldmlld09uYm9hcmRpbmdSZXF1ZXN0GigubWlsbHdyaWdodC52MS5QcmV2aWV3T25ib2FyZGluZ1Jlc3BvbnNlElcKDEdldEZsZWV0Tm9kZRIiLm1pbGx3cmlnaHQudjEuR2V0RmxlZXROb2RlUmVxdWVzdBojLm1pbGx3cmlnaHQudjEuR2V0RmxlZXROb2RlUmVzcG9uc2USXQoOTGlzdEZsZWV0Tm9kZXMSJC5taWxsd3JpZ2h0LnYxLkxpc3RGbGVldE5vZGVzUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuTGlzdEZsZWV0Tm9kZXNSZXNwb25zZRJOCglBY3RPbk5vZGUSHy5taWxsd3JpZ2h0LnYxLkFjdE9uTm9kZVJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLkFjdE9uTm9kZVJlc3BvbnNlEmMKEERlY29tbWlzc2lvbk5vZGUSJi5taWxsd3JpZ2h0LnYxLkRlY29tbWlzc2lvbk5vZGVSZXF1ZXN0GicubWlsbHdyaWdodC52MS5EZWNvbW1pc3Npb25Ob2RlUmVzcG9uc2USbAoTUHJldmlld0RlY29tbWlzc2lvbhIpLm1pbGx3cmlnaHQudjEuUHJldmlld0RlY29tbWlzc2lvblJlcXVlc3QaKi5taWxsd3JpZ2h0LnYxLlByZXZpZXdEZWNvbW1pc3Npb25SZXNwb25zZRJRCgpSZXRpcmVOb2RlEiAubWlsbHdyaWdodC52MS5SZXRpcmVOb2RlUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuUmV0aXJlTm9kZVJlc3BvbnNlEl0KDlJlYWN0aXZhdGVOb2RlEiQubWlsbHdyaWdodC52MS5SZWFjdGl2YXRlTm9kZVJlcXVlc3QaJS5taWxsd3JpZ2h0LnYxLlJlYWN0aXZhdGVOb2RlUmVzcG9uc2USXQoOUXVhcmFudGluZU5vZGUSJC5taWxsd3JpZ2h0LnYxLlF1YXJhbnRpbmVOb2RlUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuUXVhcmFudGluZU5vZGVSZXNwb25zZRJUCgtSZWNvdmVyTm9kZRIhLm1pbGx3cmlnaHQudjEuUmVjb3Zlck5vZGVSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5SZWNvdmVyTm9kZVJlc3BvbnNlElEKCkFib3J0RHJhaW4SIC5taWxsd3JpZ2h0LnYxLkFib3J0RHJhaW5SZXF1ZXN0GiEubWlsbHdyaWdodC52MS5BYm9ydERyYWluUmVzcG9uc2USYAoPUm9sbGJhY2tSZW1vdmFsEiUubWlsbHdyaWdodC52MS5Sb2xsYmFja1JlbW92YWxSZXF1ZXN0GiYubWlsbHdyaWdodC52MS5Sb2xsYmFja1JlbW92YWxSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.OnboardNodeRequest.
@@ -61,193 +61,228 @@ export const OnboardNodesResponseSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_fleet_node, 6);
 
 /**
+ * Describes the message millwright.v1.PreviewOnboardingRequest.
+ * Use `create(PreviewOnboardingRequestSchema)` to create a new message.
+ */
+export const PreviewOnboardingRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 7);
+
+/**
+ * Describes the message millwright.v1.PreviewOnboardingResponse.
+ * Use `create(PreviewOnboardingResponseSchema)` to create a new message.
+ */
+export const PreviewOnboardingResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 8);
+
+/**
+ * Describes the message millwright.v1.OnboardingObstacle.
+ * Use `create(OnboardingObstacleSchema)` to create a new message.
+ */
+export const OnboardingObstacleSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 9);
+
+/**
+ * Describes the message millwright.v1.OnboardingStage.
+ * Use `create(OnboardingStageSchema)` to create a new message.
+ */
+export const OnboardingStageSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 10);
+
+/**
+ * Describes the message millwright.v1.OnboardingInMaas.
+ * Use `create(OnboardingInMaasSchema)` to create a new message.
+ */
+export const OnboardingInMaasSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_fleet_node, 11);
+
+/**
  * Describes the message millwright.v1.GetFleetNodeRequest.
  * Use `create(GetFleetNodeRequestSchema)` to create a new message.
  */
 export const GetFleetNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 7);
+  messageDesc(file_millwright_v1_fleet_node, 12);
 
 /**
  * Describes the message millwright.v1.GetFleetNodeResponse.
  * Use `create(GetFleetNodeResponseSchema)` to create a new message.
  */
 export const GetFleetNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 8);
+  messageDesc(file_millwright_v1_fleet_node, 13);
 
 /**
  * Describes the message millwright.v1.ListFleetNodesRequest.
  * Use `create(ListFleetNodesRequestSchema)` to create a new message.
  */
 export const ListFleetNodesRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 9);
+  messageDesc(file_millwright_v1_fleet_node, 14);
 
 /**
  * Describes the message millwright.v1.ListFleetNodesResponse.
  * Use `create(ListFleetNodesResponseSchema)` to create a new message.
  */
 export const ListFleetNodesResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 10);
+  messageDesc(file_millwright_v1_fleet_node, 15);
 
 /**
  * Describes the message millwright.v1.ActOnNodeRequest.
  * Use `create(ActOnNodeRequestSchema)` to create a new message.
  */
 export const ActOnNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 11);
+  messageDesc(file_millwright_v1_fleet_node, 16);
 
 /**
  * Describes the message millwright.v1.ActOnNodeResponse.
  * Use `create(ActOnNodeResponseSchema)` to create a new message.
  */
 export const ActOnNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 12);
+  messageDesc(file_millwright_v1_fleet_node, 17);
 
 /**
  * Describes the message millwright.v1.DecommissionNodeRequest.
  * Use `create(DecommissionNodeRequestSchema)` to create a new message.
  */
 export const DecommissionNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 13);
+  messageDesc(file_millwright_v1_fleet_node, 18);
 
 /**
  * Describes the message millwright.v1.DecommissionNodeResponse.
  * Use `create(DecommissionNodeResponseSchema)` to create a new message.
  */
 export const DecommissionNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 14);
+  messageDesc(file_millwright_v1_fleet_node, 19);
 
 /**
  * Describes the message millwright.v1.PreviewDecommissionRequest.
  * Use `create(PreviewDecommissionRequestSchema)` to create a new message.
  */
 export const PreviewDecommissionRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 15);
+  messageDesc(file_millwright_v1_fleet_node, 20);
 
 /**
  * Describes the message millwright.v1.PreviewDecommissionResponse.
  * Use `create(PreviewDecommissionResponseSchema)` to create a new message.
  */
 export const PreviewDecommissionResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 16);
+  messageDesc(file_millwright_v1_fleet_node, 21);
 
 /**
  * Describes the message millwright.v1.DecommissionStage.
  * Use `create(DecommissionStageSchema)` to create a new message.
  */
 export const DecommissionStageSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 17);
+  messageDesc(file_millwright_v1_fleet_node, 22);
 
 /**
  * Describes the message millwright.v1.RetireNodeRequest.
  * Use `create(RetireNodeRequestSchema)` to create a new message.
  */
 export const RetireNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 18);
+  messageDesc(file_millwright_v1_fleet_node, 23);
 
 /**
  * Describes the message millwright.v1.RetireNodeResponse.
  * Use `create(RetireNodeResponseSchema)` to create a new message.
  */
 export const RetireNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 19);
+  messageDesc(file_millwright_v1_fleet_node, 24);
 
 /**
  * Describes the message millwright.v1.ReactivateNodeRequest.
  * Use `create(ReactivateNodeRequestSchema)` to create a new message.
  */
 export const ReactivateNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 20);
+  messageDesc(file_millwright_v1_fleet_node, 25);
 
 /**
  * Describes the message millwright.v1.ReactivateNodeResponse.
  * Use `create(ReactivateNodeResponseSchema)` to create a new message.
  */
 export const ReactivateNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 21);
+  messageDesc(file_millwright_v1_fleet_node, 26);
 
 /**
  * Describes the message millwright.v1.QuarantineNodeRequest.
  * Use `create(QuarantineNodeRequestSchema)` to create a new message.
  */
 export const QuarantineNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 22);
+  messageDesc(file_millwright_v1_fleet_node, 27);
 
 /**
  * Describes the message millwright.v1.QuarantineNodeResponse.
  * Use `create(QuarantineNodeResponseSchema)` to create a new message.
  */
 export const QuarantineNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 23);
+  messageDesc(file_millwright_v1_fleet_node, 28);
 
 /**
  * Describes the message millwright.v1.RecoverNodeRequest.
  * Use `create(RecoverNodeRequestSchema)` to create a new message.
  */
 export const RecoverNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 24);
+  messageDesc(file_millwright_v1_fleet_node, 29);
 
 /**
  * Describes the message millwright.v1.RecoverNodeResponse.
  * Use `create(RecoverNodeResponseSchema)` to create a new message.
  */
 export const RecoverNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 25);
+  messageDesc(file_millwright_v1_fleet_node, 30);
 
 /**
  * Describes the message millwright.v1.AbortDrainRequest.
  * Use `create(AbortDrainRequestSchema)` to create a new message.
  */
 export const AbortDrainRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 26);
+  messageDesc(file_millwright_v1_fleet_node, 31);
 
 /**
  * Describes the message millwright.v1.AbortDrainResponse.
  * Use `create(AbortDrainResponseSchema)` to create a new message.
  */
 export const AbortDrainResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 27);
+  messageDesc(file_millwright_v1_fleet_node, 32);
 
 /**
  * Describes the message millwright.v1.RollbackRemovalRequest.
  * Use `create(RollbackRemovalRequestSchema)` to create a new message.
  */
 export const RollbackRemovalRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 28);
+  messageDesc(file_millwright_v1_fleet_node, 33);
 
 /**
  * Describes the message millwright.v1.RollbackRemovalResponse.
  * Use `create(RollbackRemovalResponseSchema)` to create a new message.
  */
 export const RollbackRemovalResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 29);
+  messageDesc(file_millwright_v1_fleet_node, 34);
 
 /**
  * Describes the message millwright.v1.FleetNode.
  * Use `create(FleetNodeSchema)` to create a new message.
  */
 export const FleetNodeSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 30);
+  messageDesc(file_millwright_v1_fleet_node, 35);
 
 /**
  * Describes the message millwright.v1.FleetNodeDetail.
  * Use `create(FleetNodeDetailSchema)` to create a new message.
  */
 export const FleetNodeDetailSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 31);
+  messageDesc(file_millwright_v1_fleet_node, 36);
 
 /**
  * Describes the message millwright.v1.FleetJob.
  * Use `create(FleetJobSchema)` to create a new message.
  */
 export const FleetJobSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 32);
+  messageDesc(file_millwright_v1_fleet_node, 37);
 
 /**
  * Describes the message millwright.v1.FleetMaasObservation.
  * Use `create(FleetMaasObservationSchema)` to create a new message.
  */
 export const FleetMaasObservationSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_fleet_node, 33);
+  messageDesc(file_millwright_v1_fleet_node, 38);
 
 /**
  * GPU nodes that are onboarded, worked on and removed over MAAS. A node is named by its id, by its host name, or by site/hostname where

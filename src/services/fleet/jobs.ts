@@ -7,7 +7,7 @@ import type { JobState } from "../../runs/model/run.ts";
 import { paramsOfJob, planOfJob } from "../../runs/workflows/fleet/plan-of-job.ts";
 import { type DecommissionParam, FLEET_RUN_TYPES, type FleetWorkflow } from "../../runs/workflows/fleet/words.ts";
 import { listProfiles } from "../../store/fleet/profiles.ts";
-import { fleetSites } from "../../store/fleet/sites.ts";
+import { type FleetSite, fleetSites } from "../../store/fleet/sites.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import { listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
@@ -70,6 +70,15 @@ export async function policyOf(
 /** The site cannot be removed until the end of the transaction, and may have new work. What leaves it may also where it is disabled. */
 export async function holdSite(tx: Transaction, name: string, { evenDisabled = false } = {}): Promise<void> {
   const [site] = await fleetSites.hold(tx, [name]);
+  checkSite(site, name, { evenDisabled });
+}
+
+/** Whether the site is there and may have work. */
+export function checkSite(
+  site: FleetSite | undefined,
+  name: string,
+  { evenDisabled = false } = {},
+): asserts site is FleetSite {
   const refuse = (why: string, next: string) =>
     new AppError("failed_precondition", `site: fleet site ${name} ${why}`, { field: "site", next });
   if (!site) throw refuse("does not exist", "millwright fleet site list");

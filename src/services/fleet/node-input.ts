@@ -33,13 +33,20 @@ const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const LONGEST_HOSTNAME = 253;
 const LONGEST_SKU = 63;
 
+/** What a node is, without the request that asks for it. */
+export type NodeAsked = Omit<OnboardNode, "requestId">;
+export type CheckedIdentity = Omit<CheckedNode, "requestId">;
+
 /** The first field that is wrong is refused. */
 export function checkNode(input: OnboardNode): CheckedNode {
   checkRunRequestId(input.requestId);
+  return { requestId: input.requestId, ...checkIdentity(input) };
+}
+
+export function checkIdentity(input: NodeAsked): CheckedIdentity {
   const mode = checkMode(input.mode);
   const ipmiIp = checkAddress(input.ipmiIp, mode);
   return {
-    requestId: input.requestId,
     site: checkName(input.site, "site"),
     profile: checkName(input.profile, "profile"),
     sku: checkSku(input.sku),
@@ -49,7 +56,7 @@ export function checkNode(input: OnboardNode): CheckedNode {
 }
 
 /** An account goes to the address that it is given with, and nowhere else. */
-function checkAccount({ bmcUsername = "", bmcPassword = "" }: OnboardNode, ipmiIp: string | null) {
+function checkAccount({ bmcUsername = "", bmcPassword = "" }: NodeAsked, ipmiIp: string | null) {
   const account = checkBmcAccount({ bmcUsername, bmcPassword });
   if (account === null || ipmiIp !== null) return account;
   throw refusal("bmc_username", "an account of a management controller is given together with ipmi_ip");

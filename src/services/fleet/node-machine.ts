@@ -9,7 +9,7 @@ import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { findOwners, type Identity, replaceIdentities } from "../../store/machine/identities.ts";
 import { listMachines, type MachineRecord } from "../../store/machine/machines.ts";
-import type { Transaction } from "../../store/postgres/database.ts";
+import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
@@ -18,7 +18,7 @@ import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/h
 import { putCredentials } from "../machine/credentials.ts";
 import { checkSpec, type SpecInput } from "../machine/input.ts";
 import { MACHINE_KIND, machineKey } from "../machine/machines.ts";
-import type { CheckedNode } from "./node-input.ts";
+import type { CheckedIdentity, CheckedNode } from "./node-input.ts";
 import { refuseTwin } from "./node-twins.ts";
 
 /** Where a BMC usually listens, whatever it speaks: the address is what tells machines apart here. */
@@ -67,16 +67,13 @@ async function findOrRegisterMachine(
   const known = await findMachine(tx, node);
   if (known === undefined) return register(tx, deps, caller, node);
   await lockThings(tx, [machineKey(known)]);
-  const [machine] = await listMachines(tx, { ids: [known] });
-  if (!machine) throw new AppError("conflict", `machine ${known} was removed at the same moment; call again`);
-  if (node.mode === "maas" && machine.spec.provider !== "maas") throw otherProvider(machine, node);
-  await checkMachine(tx, machine);
-  return machine.id;
+  return (await checkMachineOf(tx, node, known)).id;
 }
 
-async function findMachine(tx: Transaction, { ipmiIp }: Pick<CheckedNode, "ipmiIp">): Promise<string | undefined> {
+/** The machine of the inventory that the node would be, which nobody but `checkMachineOf` has looked at; undefined: none yet. */
+export async function findMachine(db: Queryable, { ipmiIp }: Pick<CheckedNode, "ipmiIp">): Promise<string | undefined> {
   if (ipmiIp === null) return undefined;
-  const owners = [...new Set((await findOwners(tx, bmcsAt(ipmiIp))).map(({ owner }) => owner))];
+  const owners = [...new Set((await findOwners(db, bmcsAt(ipmiIp))).map(({ owner }) => owner))];
   if (owners.length <= 1) return owners[0];
   throw new AppError(
     "failed_precondition",
@@ -85,7 +82,16 @@ async function findMachine(tx: Transaction, { ipmiIp }: Pick<CheckedNode, "ipmiI
   );
 }
 
-function otherProvider({ id, spec }: MachineRecord, { ipmiIp }: CheckedNode): AppError {
+/** Whether the node may be onboarded on the machine. Only for who holds its lock it stays so. */
+export async function checkMachineOf(db: Queryable, node: CheckedIdentity, id: string): Promise<MachineRecord> {
+  const [machine] = await listMachines(db, { ids: [id] });
+  if (!machine) throw new AppError("conflict", `machine ${id} was removed at the same moment; call again`);
+  if (node.mode === "maas" && machine.spec.provider !== "maas") throw otherProvider(machine, node);
+  await checkMachine(db, machine);
+  return machine;
+}
+
+function otherProvider({ id, spec }: MachineRecord, { ipmiIp }: CheckedIdentity): AppError {
   return new AppError(
     "failed_precondition",
     `machine ${id} has the BMC ${ipmiIp} and is worked on by provider ${spec.provider}: nobody but MAAS may touch the BMC of a node that MAAS brings up`,
@@ -97,8 +103,7 @@ const PHASES: ReadonlySet<string> = new Set(["FACTORY_READY", "READY"]);
 /** Our own network boot has nothing to do with the machine, or not any more. */
 const INSTALLS: ReadonlySet<InstallState> = new Set(["discovered", "retired"]);
 
-/** Whether a node may be onboarded on the machine; the caller holds its lock. */
-async function checkMachine(tx: Transaction, machine: MachineRecord): Promise<void> {
+async function checkMachine(db: Queryable, machine: MachineRecord): Promise<void> {
   const { id, state, activeRunId, conditions, facts } = machine;
   const refuse = (why: string, next: string) =>
     new AppError("failed_precondition", `machine ${id} ${why}`, { field: "ipmi_ip", next });
@@ -114,7 +119,7 @@ async function checkMachine(tx: Transaction, machine: MachineRecord): Promise<vo
       `is a node of ${facts.joinedCluster ?? "a cluster"}: it must leave that first`,
       `millwright machine show ${id}`,
     );
-  const [install] = (await loadInstalls(tx, [id])).things;
+  const [install] = (await loadInstalls(db, [id])).things;
   if (install && !INSTALLS.has(install.state.name as InstallState))
     throw refuse(`has an install that is ${install.state.name}: retire that first`, `millwright node show ${id}`);
 }
@@ -133,11 +138,16 @@ const SPEC: SpecInput = {
   ...{ sshEndpoint: "", sshHostKey: "", jumpHosts: [], bmcEndpoint: "", bmcProtocol: "", bmcTlsTrust: "" },
 };
 
-async function register(tx: Transaction, deps: ServiceDeps, caller: Caller, node: CheckedNode): Promise<string> {
-  const { hostname, ipmiIp, mode } = node;
+/** As the machine of the node would be registered. */
+export function specOfNode({ providers }: ServiceDeps, { ipmiIp, mode }: Pick<CheckedNode, "ipmiIp" | "mode">) {
   const bmc =
     ipmiIp === null ? {} : { bmcEndpoint: ipmiIp.includes(":") ? `[${ipmiIp}]` : ipmiIp, bmcProtocol: "ipmi" };
-  const { row, identities } = checkSpec({ ...SPEC, ...bmc, provider: mode === "maas" ? "maas" : "" }, deps.providers);
+  return checkSpec({ ...SPEC, ...bmc, provider: mode === "maas" ? "maas" : "" }, providers);
+}
+
+async function register(tx: Transaction, deps: ServiceDeps, caller: Caller, node: CheckedNode): Promise<string> {
+  const { hostname, ipmiIp } = node;
+  const { row, identities } = specOfNode(deps, node);
   const id = `m-${randomBytes(8).toString("hex")}`;
   await lockThings(tx, [machineKey(id), hostReprovisionKey(id)]);
   const labelled: JsonObject = { ...row, labels: { hostname } };

@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import { findTwins, type NodeIdentity } from "../../store/fleet/nodes.ts";
-import type { Transaction } from "../../store/postgres/database.ts";
+import type { Queryable } from "../../store/postgres/database.ts";
 import type { CheckedNode } from "./node-input.ts";
 
 /** Locked before anything is read, so that who onboards the same node waits, and then finds it. */
@@ -10,8 +10,8 @@ export const namesOf = ({ site, hostname, ipmiIp }: Pick<CheckedNode, "site" | "
 ];
 
 /** One host name of a site, one BMC and one machine are one node. */
-export async function refuseTwin(tx: Transaction, identity: NodeIdentity): Promise<void> {
-  const [twin] = await findTwins(tx, identity);
+export async function refuseTwin(db: Queryable, identity: NodeIdentity): Promise<void> {
+  const [twin] = await findTwins(db, identity);
   if (!twin) return;
   const has =
     twin.site === identity.site && twin.hostname === identity.hostname

@@ -125,7 +125,7 @@ const phaseBefore = ({ state: { name, on_success } }: Machine): MachinePhase =>
   (name === "PROVISIONING" ? (on_success ?? "READY") : name) as MachinePhase;
 
 /** Runs are refused for each other; for everybody else they wait, in the order in which they came. */
-async function findHolders(db: Queryable, machine: Machine): Promise<string[]> {
+export async function findHolders(db: Queryable, machine: Pick<Machine, "id">): Promise<string[]> {
   const claims = await listClaims(db, [machineKey(machine.id)]);
   return claims
     .filter(({ holder }) => holder.kind !== "run")

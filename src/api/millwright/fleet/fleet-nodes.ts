@@ -14,11 +14,12 @@ import {
 import { pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
 import { onboardNode } from "../../../services/fleet/onboard.ts";
 import { onboardNodes } from "../../../services/fleet/onboard-many.ts";
+import { previewOnboarding } from "../../../services/fleet/onboard-preview.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
 import { timestampOf } from "../../convert/fields.ts";
 import { listRequestFrom, pageOf } from "../../convert/listing.ts";
 import { callerKey } from "../../transport/interceptors.ts";
-import { fleetNodeDetailOf, fleetNodeOf } from "./node-messages.ts";
+import { fleetNodeDetailOf, fleetNodeOf, onboardingPreviewOf } from "./node-messages.ts";
 
 const detailOf = async (deps: ServiceDeps, node: string) => ({ node: fleetNodeDetailOf(await viewNode(deps, node)) });
 
@@ -68,6 +69,9 @@ export const fleetJobs = (deps: RunDeps) =>
     },
     async onboardNodes({ requestId, nodes }, { values }) {
       return { runId: (await onboardNodes(deps, values.get(callerKey), { requestId, nodes })).id };
+    },
+    async previewOnboarding(request, { values }) {
+      return onboardingPreviewOf(await previewOnboarding(deps, values.get(callerKey), request));
     },
     async actOnNode(request, { values }) {
       await actOnNode(deps, values.get(callerKey), request);

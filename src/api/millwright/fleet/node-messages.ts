@@ -1,7 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { FleetNodeDetailSchema, FleetNodeSchema } from "../../../../contract/millwright/v1/fleet_node_pb.js";
+import type {
+  FleetNodeDetailSchema,
+  FleetNodeSchema,
+  PreviewOnboardingResponseSchema,
+} from "../../../../contract/millwright/v1/fleet_node_pb.js";
 import type { FleetJobView, FleetNodeRecord, FleetNodeView } from "../../../services/fleet/nodes.ts";
-import { timestampOf } from "../../convert/fields.ts";
+import type { OnboardingPreview } from "../../../services/fleet/onboard-preview.ts";
+import { durationOf, timestampOf } from "../../convert/fields.ts";
 
 export const fleetNodeOf = (node: FleetNodeRecord): MessageInitShape<typeof FleetNodeSchema> => {
   const { id, site, profile, sku, hostname, mode, machineId, createdBy, facts } = node;
@@ -35,3 +40,25 @@ const jobOf = ({ createdAt, finishedAt, failureClass, workflow: _, ...job }: Fle
   createdAt: timestampOf(createdAt),
   ...(finishedAt && { finishedAt: timestampOf(finishedAt) }),
 });
+
+export const onboardingPreviewOf = ({
+  machineId,
+  registersMachine,
+  obstacles,
+  stages,
+  maas: { machine, ...inMaas },
+  atMost,
+  notes,
+}: OnboardingPreview): MessageInitShape<typeof PreviewOnboardingResponseSchema> => {
+  const longest = durationOf(atMost);
+  return {
+    ...{ machineId: machineId ?? "", registersMachine, notes: [...notes] },
+    obstacles: obstacles.map((obstacle) => ({ ...obstacle })),
+    stages: stages.map(({ deadline, ...stage }) => {
+      const most = durationOf(deadline);
+      return { ...stage, ...(most && { deadline: most }) };
+    }),
+    maas: { ...inMaas, ...machine },
+    ...(longest && { atMost: longest }),
+  };
+};

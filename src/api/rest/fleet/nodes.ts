@@ -19,6 +19,7 @@ import type { RunDeps } from "../../../services/run/deps.ts";
 import { manyOf, objectOf, one, pagedListOf, printable, timestamp } from "../envelopes.ts";
 import { type AnyRoute, defineRoute } from "../route.ts";
 import type { FleetRouteDeps } from "./fleet-routes.ts";
+import { nodeAsked, onboardingPreviewRoute } from "./onboarding-preview.ts";
 
 const TAG = "fleet";
 const PATH = "/api/v1/fleet/nodes";
@@ -96,13 +97,7 @@ const requestId = z.string().max(128).describe("Such as a UUID; the same again f
 const comment = printable(1_024).default("");
 
 const newNode = z.strictObject({
-  ...{ request_id: requestId, site: z.string(), profile: z.string(), sku: z.string(), hostname: z.string() },
-  ipmi_ip: z.string().default("").describe("Of its management controller; only a manual node may have none."),
-  mode: z.enum(["maas", "manual"]).default("maas"),
-  bmc_username: z
-    .string()
-    .default("")
-    .describe("The account that MAAS signs in with at the management controller. Requires the role admin."),
+  ...{ request_id: requestId, ...nodeAsked },
   bmc_password: z.string().default("").describe("Kept encrypted with the machine; no call returns it."),
 });
 type NewNode = Omit<z.infer<typeof newNode>, "request_id">;
@@ -209,6 +204,7 @@ const movingRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
 ];
 
 const jobRoutes = (deps: RunDeps): AnyRoute[] => [
+  onboardingPreviewRoute(deps),
   defineRoute({
     ...{ method: "POST", path: PATH, tag: TAG, summary: "Puts a node on record and starts its onboarding." },
     body: newNode,

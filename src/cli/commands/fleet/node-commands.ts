@@ -59,6 +59,7 @@ function addJobs(fleet: Command, run: Run): void {
       "CSV with many nodes: site, profile, sku, hostname, ipmi_ip, mode, bmc_username, bmc_password; - for standard input",
     )
     .option("--request-id <id>", "the same again for the same request")
+    .option("--dry-run", "show what would be done and what is in the way, and write nothing")
     .option(...WAIT)
     .addHelpText(
       "after",

@@ -31,6 +31,7 @@ export interface OnboardOptions extends PasswordOptions {
   readonly bmcUsername?: string;
   readonly requestId?: string;
   readonly wait?: boolean;
+  readonly dryRun?: boolean;
 }
 
 /** Empty where none is given: then the account that is on record stays. */
@@ -46,12 +47,17 @@ export async function readAccount(session: Session, options: OnboardOptions) {
 const REQUIRED = ["site", "profile", "sku", "hostname"] as const;
 
 export async function onboard(session: Session, options: OnboardOptions): Promise<number | undefined> {
+  if (options.dryRun && options.file !== undefined) throw new UsageError("--dry-run takes one node, and no --file");
   if (options.file !== undefined)
     return (await import("./onboard-file.ts")).onboardFile(session, options.file, options);
   const missing = REQUIRED.find((name) => options[name] === undefined);
   if (missing !== undefined) throw new UsageError(`--${missing} is required`, "or --file with many nodes");
   const { ipmiIp = "", mode = "", requestId = randomUUID(), wait = false } = options;
   const { site = "", profile = "", sku = "", hostname = "" } = options;
+  if (options.dryRun) {
+    const asked = { site, profile, sku, hostname, ipmiIp, mode, bmcUsername: options.bmcUsername ?? "" };
+    return (await import("./onboarding-preview.ts")).previewOnboarding(session, asked);
+  }
   const account = await readAccount(session, options);
   const client = await session.client(FleetNodeService);
   const { node, bootstrap } = await client.onboardNode(

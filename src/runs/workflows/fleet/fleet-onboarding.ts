@@ -1,4 +1,6 @@
 import type { JsonObject } from "../../../kernel/lifecycle.ts";
+import { type Duration, milliseconds, seconds } from "../../../kernel/time/duration.ts";
+import type { Plan } from "../../model/plan/plan.ts";
 import { parseOnboarding } from "../../steps/fleet/onboarding/on-onboarding.ts";
 import {
   type Choice,
@@ -95,3 +97,58 @@ function whySkipped(stage: OnboardingStage, payload: JsonObject): string | undef
       return undefined;
   }
 }
+
+export interface PreviewedStage {
+  readonly stage: string;
+  /** Why it has nothing to do; empty: it has. */
+  readonly skipped: string;
+  /** What it takes for the job to come to it; empty: nothing. */
+  readonly onlyIf: string;
+  /** Of one try. */
+  readonly deadline: Duration;
+  /** How often it is tried again in one round. */
+  readonly retries: number;
+  /** How often the job enters it at most, unless people lead it back. */
+  readonly rounds: number;
+}
+
+/** What a job of this plan comes through. */
+export function previewOf({ steps }: Pick<Plan, "steps">): readonly PreviewedStage[] {
+  return steps.map(({ name, payload, timeoutSeconds, maxRetries }) => ({
+    stage: name,
+    skipped: whySkipped(name as OnboardingStage, payload) ?? "",
+    ...waysTo(name as OnboardingStage, payload),
+    ...{ deadline: seconds(timeoutSeconds), retries: maxRetries },
+  }));
+}
+
+/** Stages are entered again only where a deployment is. */
+function waysTo(stage: OnboardingStage, payload: JsonObject): Pick<PreviewedStage, "onlyIf" | "rounds"> {
+  const { enable_deploy_retry_on_datasource_failure: isEnabled, max_deploy_retry_attempts: most } =
+    parseOnboarding(payload).policy;
+  const repeats = isEnabled ? most : 0;
+  switch (stage) {
+    case "classify_deploy_failure":
+      return { onlyIf: "the deployment has failed", rounds: repeats + 1 };
+    case "recover_for_datasource_retry":
+      return {
+        onlyIf: repeats === 0 ? "a person retries a deployment that has failed" : "no datasource was found",
+        rounds: repeats,
+      };
+    case "ensure_pxe_interface_auto":
+    case "render_cloud_init":
+    case "deploy_via_maas":
+    case "wait_for_deployed":
+      return { onlyIf: "", rounds: repeats + 1 };
+    default:
+      return { onlyIf: "", rounds: 1 };
+  }
+}
+
+/** With every try of every round as long as its deadline. The pauses between tries come on top. */
+export const longestOf = (stages: readonly PreviewedStage[]): Duration =>
+  milliseconds(
+    stages
+      .filter(({ skipped }) => skipped === "")
+      .reduce((total, { deadline, retries, rounds }) => total + deadline * (retries + 1) * rounds, 0),
+  );

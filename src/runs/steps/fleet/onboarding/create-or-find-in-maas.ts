@@ -21,7 +21,7 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
   parse: parseOnboarding,
 
   async before(context): Promise<Evidence> {
-    const machine = await findOne(context);
+    const machine = await findMachineOfNode(context);
     return { found: machine?.systemId ?? null };
   },
 
@@ -46,7 +46,7 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
       if (machine.hostname !== context.target.hostname) throw takenByAnother(context, machine);
       return bound(machine);
     }
-    const machine = await findOne(context);
+    const machine = await findMachineOfNode(context);
     if (machine === undefined) return { state: "not_done", message: "MAAS has no machine of the node" };
     if (isSetUp(context, machine)) return bound(machine);
     if (evidence.found !== null) return { state: "not_done", message: "MAAS does not have its name and its power yet" };
@@ -106,7 +106,13 @@ async function accountOf({ powerAccount, target: node }: Onboarding) {
   return { address: node.ipmiIp, ...account };
 }
 
-async function findById({ maas, call }: Onboarding, systemId: string): Promise<MaasMachine | undefined> {
+/** As much of a node and its job as the search for its machine goes by: there need not be either yet. */
+export interface Search extends Pick<Onboarding, "maas" | "call" | "knownIdentity" | "otherNodeOn"> {
+  readonly target: { readonly hostname: string; readonly facts: Pick<Onboarding["target"]["facts"], "systemId"> };
+  readonly payload: Pick<Onboarding["payload"], "policy">;
+}
+
+async function findById({ maas, call }: Search, systemId: string): Promise<MaasMachine | undefined> {
   const { maas: region, target } = await maas();
   return region.findMachine(target, systemId, call);
 }
@@ -115,7 +121,7 @@ async function findById({ maas, call }: Onboarding, systemId: string): Promise<M
  * The one machine that is the node; undefined where MAAS has none. One that it was bound to and that is gone is looked for again: nobody comes
  * back to this stage but at the wish of a person.
  */
-async function findOne(context: Onboarding): Promise<MaasMachine | undefined> {
+export async function findMachineOfNode(context: Search): Promise<MaasMachine | undefined> {
   const { target: node } = context;
   const known = node.facts.systemId === null ? undefined : await findById(context, node.facts.systemId);
   if (known !== undefined) return checked(context, known);
@@ -142,7 +148,7 @@ async function listCandidates({
   call,
   knownIdentity,
   payload,
-}: Onboarding): Promise<readonly MaasMachine[]> {
+}: Search): Promise<readonly MaasMachine[]> {
   const { maas: region, target } = await maas();
   const { macs } = await knownIdentity();
   const lists = await Promise.all([
@@ -158,7 +164,7 @@ const NEW = 0;
 
 /** Whether it may be the node: no other node has it, and its serial number is the one on record. */
 async function checked(
-  { knownIdentity, otherNodeOn, target: node }: Onboarding,
+  { knownIdentity, otherNodeOn, target: node }: Search,
   machine: MaasMachine,
 ): Promise<MaasMachine> {
   const { systemId, serial, hostname } = machine;

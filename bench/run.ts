@@ -7,6 +7,7 @@ import { measureKill } from "./kill.ts";
 import { measureMachines } from "./machines.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
 import { measureFleetNodes } from "./nodes/nodes-at-rest.ts";
+import { measureFleetOnboardings } from "./nodes/onboardings-at-once.ts";
 import { measureRacks } from "./racks.ts";
 import { measureRacksOverRedfish } from "./racks-over-redfish.ts";
 import { measureReports } from "./reports.ts";
@@ -32,6 +33,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   racks: measureRacks,
   "racks-over-redfish": measureRacksOverRedfish,
   "fleet-nodes": measureFleetNodes,
+  "fleet-onboardings": measureFleetOnboardings,
 };
 
 const { values: options, positionals } = parseArgs({

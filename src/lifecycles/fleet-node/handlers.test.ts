@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { aFleetNode } from "../../../test/support/fleet/fleet-node.ts";
-import { happened, waitFor } from "../../kernel/outcome.ts";
-import { minutes } from "../../kernel/time/duration.ts";
+import { happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
+import { hours, minutes } from "../../kernel/time/duration.ts";
 import { fleetNodeHandlers } from "./handlers.ts";
 
 const NOW = new Date("2026-11-18T09:00:00Z");
@@ -18,3 +18,10 @@ test("a bundle that nobody used leads by way of enrolling to quarantined, in one
     happened("bundle_expired", { message, followedBy: [{ event: "bundle_expired", message }] }),
   );
 });
+
+test.each(["enrolling", "draining", "removing"] as const)(
+  "a node that is %s, which its job moves, has a pass that is due: the sweep does not take it for stranded",
+  async (state) => {
+    expect(await fleetNodeHandlers[state]?.(aFleetNode(state), context)).toEqual(nothingToDo(hours(1)));
+  },
+);

@@ -1,7 +1,7 @@
 import type { CreateEffect } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { milliseconds } from "../../kernel/time/duration.ts";
+import { hours, milliseconds } from "../../kernel/time/duration.ts";
 import type { FleetNode } from "./fleet-node.ts";
 import type { fleetNodeLifecycle } from "./lifecycle.ts";
 
@@ -14,6 +14,10 @@ export interface FleetNodeContext {
 /** Its agent has enrolled by a bundle that its owner was given: from then on a job onboards it. */
 export const hasEnrolled = ({ mode, facts: { enrollment } }: FleetNode): boolean =>
   mode === "manual" && enrollment !== null && enrollment.consumedAt !== null;
+
+/** A pass finds nothing to do where a job moves the node; without one that is due, the node would count as stranded. */
+const PASSES_EVERY = hours(1);
+const movedByItsJob = async () => nothingToDo(PASSES_EVERY);
 
 const onboard = async (node: FleetNode, { startOnboarding }: FleetNodeContext) =>
   nothingToDo(null, startOnboarding && { effects: [await startOnboarding(node)] });
@@ -29,7 +33,9 @@ export const fleetNodeHandlers: Handlers<typeof fleetNodeLifecycle, FleetNode, F
     const message = "nobody enrolled before the bootstrap bundle expired";
     return happened("bundle_expired", { message, followedBy: [{ event: "bundle_expired", message }] });
   },
-  enrolling: async () => nothingToDo(null),
+  enrolling: movedByItsJob,
+  draining: movedByItsJob,
+  removing: movedByItsJob,
   /** Its bundle had expired, and another one was issued. */
   quarantined: async (node, context) => (hasEnrolled(node) ? onboard(node, context) : nothingToDo(null)),
 };

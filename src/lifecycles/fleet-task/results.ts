@@ -15,8 +15,10 @@ const PROOFS: Readonly<Record<FleetTaskType, Proof>> = {
   "node.drain": { holds: isTrue("drained"), wants: "drained: true" },
   "node.cleanup_storage": {
     holds: ({ devices }) =>
-      Array.isArray(devices) && devices.every((device: JsonObject | null) => device?.wiped === true),
-    wants: "devices, each with wiped: true",
+      Array.isArray(devices) &&
+      devices.length > 0 &&
+      devices.every((device: JsonObject | null) => device?.wiped === true),
+    wants: "at least one device, each with wiped: true",
   },
   "node.scrub_gpu": { holds: isTrue("scrubbed"), wants: "scrubbed: true" },
   "node.validate_clean": {

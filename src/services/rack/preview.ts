@@ -133,7 +133,8 @@ function stageOf(step: Step, children: readonly NewChild[]): PreviewedStage {
   };
 }
 
-function assignedIn(rack: Rack, devices: readonly PreviewedDevice[]): readonly PreviewedAssignedTray[] {
+/** What becomes of trays that somebody uses, or may use. */
+export function assignedIn(rack: Rack, devices: readonly PreviewedDevice[]): readonly PreviewedAssignedTray[] {
   const isShared = devices.some(({ kind }) => kind !== DEVICE_KINDS.compute);
   return rack.trays.flatMap(({ id, assigned }): PreviewedAssignedTray[] => {
     if (assigned === "no") return [];

@@ -65,6 +65,7 @@ const faultSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("agent_dies_in_task") }),
   z.strictObject({ type: z.literal("agent_answers_twice") }),
   z.strictObject({ type: z.literal("link_refused") }),
+  z.strictObject({ type: z.literal("images_gone") }),
 ]);
 
 /** Where × what × how often. All times in a rule are real time, whatever the speed of the simulation. */

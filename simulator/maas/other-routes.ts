@@ -31,7 +31,7 @@ export const OTHER_ROUTES: readonly ApiRoute[] = [
   },
   { method: "GET", path: /^maas\/$/, op: "get_config", handle: config },
   { method: "GET", path: /^subnets\/$/, op: null, handle: () => ok(SUBNETS.map(({ id }) => subnetJson(id))) },
-  { method: "GET", path: /^boot-resources\/$/, op: null, handle: () => ok(SERIES.map(image)) },
+  { method: "GET", path: /^boot-resources\/$/, op: null, handle: images },
   { method: "GET", path: /^rackcontrollers\/$/, op: null, handle: () => ok([RACK_CONTROLLER]) },
   { method: "GET", path: /^events\/$/, op: "query", handle: events },
 ];
@@ -40,6 +40,11 @@ function config({ query }: ApiCall): ApiReply {
   const name = query.get("name") ?? "";
   if (!Object.hasOwn(CONFIG, name)) throw invalid(name, `${name} is not a valid config setting.`);
   return ok(CONFIG[name]);
+}
+
+/** Without images where somebody has removed them all. */
+function images({ region }: ApiCall): ApiReply {
+  return ok(region.faults.strike("images_gone", { device: "maas" }) === undefined ? SERIES.map(image) : []);
 }
 
 const image = (series: string, index: number) => ({

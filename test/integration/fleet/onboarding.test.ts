@@ -131,6 +131,23 @@ const TRIGGERS: Readonly<Record<string, Trigger>> = {
       return () => bench.maas.control("DELETE", `/maas/machines/${system_id}`);
     },
   },
+  "a machine of its name that has another serial number": {
+    ...{ class: "identity_mismatch", state: MANUAL, stage: "create_or_find_in_maas", action: "retry-stage" },
+    options: { serial: "SN-OF-ANOTHER" },
+    async breaks(host) {
+      const systemId = await commissionedByPeople(host);
+      return () => bench.maas.control("DELETE", `/maas/machines/${systemId}`);
+    },
+  },
+  "an image that MAAS does not have": {
+    ...{ class: "image_missing", state: MANUAL, stage: "load_site_config", action: "retry-stage" },
+    options: { policy: { distro_series: "jammy" } },
+    async breaks() {
+      const fault = { type: "images_gone" };
+      const { id } = await bench.maas.control<{ id: string }>("POST", "/faults", { device: "maas", fault });
+      return () => bench.unfault(id);
+    },
+  },
   "no BOSS disk": {
     ...{ class: "boss_disk_not_found", state: MANUAL, stage: "configure_storage", action: "retry-stage" },
     async breaks(host) {
@@ -325,22 +342,35 @@ describe("an operator who", () => {
   );
 });
 
-async function deployedByPeople(host: MaasHost): Promise<string> {
+async function commissionedByPeople(host: MaasHost): Promise<string> {
   const { maas } = bench.deps;
   if (!maas) throw new Error("there is no MAAS");
   const { target } = bench;
   const power = { address: host.ipmi_address, username: host.ipmi_username, password: host.ipmi_password };
   const { systemId } = await maas.createMachine(target, { hostname: `node-${host.id}`, power }, bench.call);
-  const is = (status: number) => async () => (await maas.findMachine(target, systemId, bench.call))?.status === status;
   await maas.commission(target, systemId, bench.call);
-  await eventually(is(4), { what: "it is Ready", within: 10_000 });
+  await untilStatus(systemId, 4);
+  return systemId;
+}
+
+const untilStatus = (systemId: string, status: number) =>
+  eventually(async () => (await bench.deps.maas?.findMachine(bench.target, systemId, bench.call))?.status === status, {
+    what: `${systemId} has status ${status}`,
+    within: 10_000,
+  });
+
+async function deployedByPeople(host: MaasHost): Promise<string> {
+  const { maas } = bench.deps;
+  if (!maas) throw new Error("there is no MAAS");
+  const { target } = bench;
+  const systemId = await commissionedByPeople(host);
   const boss = (await maas.findMachine(target, systemId, bench.call))?.disks.find(
     ({ model }) => model === "DELLBOSS VD",
   );
   await maas.setFlatLayout(target, systemId, boss?.id ?? 0, bench.call);
   const order = { userData: "#!/bin/sh\n", distroSeries: null, hardwareSync: true, comment: "by hand" };
   await maas.deploy(target, systemId, order, bench.call);
-  await eventually(is(6), { what: "it is Deployed", within: 10_000 });
+  await untilStatus(systemId, 6);
   return systemId;
 }
 

@@ -56,12 +56,12 @@ export const SITE = "lab";
 export async function startOnboarding(
   deps: RunDeps,
   host: MaasHost,
-  { policy = {}, hasAccount = true, hostname = `node-${host.id}`, deadlines = {} }: OnboardingOptions = {},
+  { policy = {}, hasAccount = true, hostname = `node-${host.id}`, serial = "", deadlines = {} }: OnboardingOptions = {},
 ): Promise<{ readonly nodeId: string; readonly runId: string }> {
   const [nodeId, machineId, runId] = [`fn-${randomBytes(6).toString("hex")}`, `m-${host.id}`, newRunId()];
   const spec = {
     ...NOTHING_ELSE,
-    ...{ serial: "", macAddresses: [], sshEndpoint: "" },
+    ...{ serial, macAddresses: [], sshEndpoint: "" },
     provider: "maas",
     bmcEndpoint: host.ipmi_address,
     bmcProtocol: "ipmi",
@@ -103,6 +103,8 @@ export interface OnboardingOptions {
   readonly policy?: Partial<FleetPolicy>;
   readonly hasAccount?: boolean;
   readonly hostname?: string;
+  /** As it is on record; absent: none is. */
+  readonly serial?: string;
   /** MAAS leaves its boot port without a network. */
   readonly linkUp?: boolean;
   /** How many seconds single stages may take. */

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { signedHeader } from "../../../src/providers/maas/sign-in.ts";
+import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
@@ -116,6 +118,16 @@ const commissionAgain = async (nodeId: string) => {
   await maas.commission(bench.target, await boundTo(nodeId), bench.call);
 };
 
+/** What a person does in MAAS itself. */
+async function orderInMaas(systemId: string, op: string): Promise<void> {
+  const { url, apiKey } = bench.maas;
+  const response = await fetch(`${url}/api/2.0/machines/${systemId}/?op=${op}`, {
+    method: "POST",
+    headers: { authorization: signedHeader({ apiKey }, new Date()) },
+  });
+  if (!response.ok) throw new Error(`${op} of ${systemId} was answered with ${response.status}`);
+}
+
 const TRIGGERS: Readonly<Record<string, Trigger>> = {
   "conflicting discovery candidates": {
     ...{ class: "conflicting_candidates", state: MANUAL, stage: "create_or_find_in_maas", action: "retry-stage" },
@@ -221,6 +233,34 @@ const TRIGGERS: Readonly<Record<string, Trigger>> = {
       return () => bench.unfault(id);
     },
   },
+  "a site that is disabled": {
+    ...{ class: "site_unavailable", state: MANUAL, stage: "load_site_config", action: "retry-stage" },
+    async breaks() {
+      const enable = (is: boolean) =>
+        bench.deps.db.execute("update fleet_sites set is_enabled = $2 where name = $1", [SITE, is]);
+      await enable(false);
+      return () => enable(true);
+    },
+  },
+  "a machine that somebody marks as broken": {
+    ...{ class: "machine_not_usable", state: MANUAL, stage: "wait_for_ready", action: "retry-stage" },
+    async breaks(host) {
+      await bench.fault(host, "commissioning_stuck", { times: 1 });
+      return async (nodeId) => {
+        await orderInMaas(await boundTo(nodeId), "mark_fixed");
+        await commissionAgain(nodeId);
+      };
+    },
+    async meanwhile(nodeId) {
+      await bench.until(nodeId, "it is commissioned", (run) => run.steps.at(-1)?.name === "wait_for_ready");
+      await orderInMaas(await boundTo(nodeId), "mark_broken");
+    },
+  },
+  "a bootstrap bundle that is not on record": {
+    ...{ class: "bundle_missing", state: MANUAL, stage: "render_cloud_init", action: "rerun" },
+    options: { policy: { site_bootstrap_bundle_ref: "late" } },
+    breaks: async () => () => createCloudInit(bench.deps, tester, { name: "late", content: "#!/bin/sh\ntrue\n" }),
+  },
   "a management controller without an account": {
     ...{ class: "credentials_missing", state: MANUAL, stage: "resolve_power_credentials", action: "retry-stage" },
     options: { hasAccount: false },
@@ -249,6 +289,16 @@ describe("an onboarding that meets with", () => {
       expect((await bench.node(nodeId)).state.name).toBe("active");
     },
   );
+});
+
+test("an onboarding whose agent cannot be installed over SSH either calls a person, after the second try", async () => {
+  const policy = { ssh_username: "ubuntu", enrollment_token_ttl_seconds: 1 };
+  const { nodeId } = await bench.start(bench.nextHost(), { policy });
+  expect(await bench.failure(nodeId)).toMatchObject({
+    ...{ class: "ssh_seed_failed", state: MANUAL, stage: "wait_for_agent_enrollment" },
+    command: `millwright fleet action ${nodeId} retry-stage`,
+  });
+  expect((await bench.node(nodeId)).state.name).toBe("quarantined");
 });
 
 const stuck = async (more: OnboardingOptions = {}) => {

@@ -118,7 +118,10 @@ export const addLabSite = (deps: RunDeps, { url, apiKey }: { url: string; apiKey
 
 /** What the system that MAAS installs does: it enrols with the token of its user data, and says that it is well. */
 export async function enrolDeployed(deps: RunDeps, nodeId: string, userData: string): Promise<void> {
-  const text = Buffer.from(userData, "base64").toString("utf8");
+  const decoded = (text: string) => Buffer.from(text, "base64").toString("utf8");
+  const whole = decoded(userData);
+  // Behind a bundle of the site, what is ours is a part of its own.
+  const text = [whole, ...whole.split(/\r?\n\r?\n|\r?\n--/).map(decoded)].join("\n");
   const token = /mwe_[A-Za-z0-9_-]+/.exec(text)?.[0];
   if (token === undefined) throw new Error(`there is no token in the user data: ${text}`);
   await enrolAgent(deps, { nodeId, token, nonce: randomBytes(16).toString("hex"), address: null });

@@ -49,10 +49,10 @@ function addJobs(fleet: Command, run: Run): void {
     .description("put a node on record with its machine, and bring it up")
     .option("--site <site>", "a site on record")
     .option("--profile <profile>", "a profile of the site")
-    .option("--sku <sku>", "what it is sold as")
+    .option("--sku <sku>", "the product that it is sold as")
     .option("--hostname <name>", "its host name")
-    .option("--ipmi-ip <address>", "of its management controller")
-    .option("--bmc-username <name>", "account that MAAS signs in with there; left out: the account on record stays")
+    .option("--ipmi-ip <address>", "IP address of its management controller (BMC)")
+    .option("--bmc-username <name>", "account at the BMC that MAAS uses; required for a machine without one on record")
     .option("--mode <mode>", "maas, or manual: its owner runs a command on it", "maas")
     .option(
       "-f, --file <file>",
@@ -139,7 +139,7 @@ function addMoves(fleet: Command, run: Run): void {
     .description("commands by which manual nodes enrol")
     .command("reissue")
     .argument("<nodes...>", "their ids or host names")
-    .description("print another bootstrap command; that of before is worth nothing any more")
+    .description("print another bootstrap command; the previous one stops working")
     .action((nodes: string[]) => run(async (session) => (await load()).reissue(session, nodes)));
   const drain = fleet.command("drain").description("drains that are under way");
   add(drain, "abort", "drain abort", "end drains short of retirement");

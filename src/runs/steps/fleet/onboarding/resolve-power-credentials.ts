@@ -16,7 +16,7 @@ export const resolvePowerCredentials = defineStepOn<OnOnboarding>()({
     if (account === undefined)
       throw failedAs(
         "credentials_missing",
-        `no account for the management controller of ${nameOf(node)} (${node.ipmiIp ?? "without an address"}) is on record; millwright machine set-credentials ${node.machineId} gives it`,
+        `no account for the management controller of ${nameOf(node)} (${node.ipmiIp ?? "without an address"}) is on record; next: millwright machine set-credentials ${node.machineId} --bmc-username NAME`,
         { at: "bmc", name: node.machineId },
       );
     return { state: "done", message: `as ${account.username}` };

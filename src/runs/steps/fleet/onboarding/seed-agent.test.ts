@@ -19,6 +19,8 @@ interface Around {
   readonly actingAt?: Date | null;
   readonly seed?: () => Promise<void>;
   readonly addresses?: readonly string[];
+  /** Of the port that it boots from. */
+  readonly bootAddress?: string | null;
 }
 const seeded: object[] = [];
 const contextOf = ({
@@ -29,6 +31,7 @@ const contextOf = ({
   actingAt = NOW,
   seed = async () => {},
   addresses = ["10.40.0.17"],
+  bootAddress = null,
 }: Around) =>
   ({
     payload: { policy: { ...DEFAULT_POLICY, ssh_username: sshUsername }, node_mode: "maas" },
@@ -47,7 +50,17 @@ const contextOf = ({
         return seed();
       },
     },
-    maas: async () => ({ maas: { findMachine: async () => ({ ipAddresses: addresses }) }, target: {} }),
+    roceLinks: async () => [{ port: "roce0", subnet: "10.99.0.0/16", ipAddress: "10.99.0.1" }],
+    maas: async () => ({
+      maas: {
+        findMachine: async () => ({
+          ipAddresses: addresses,
+          interfaces: [{ id: 7, links: [{ ipAddress: bootAddress }] }],
+          bootInterfaceId: 7,
+        }),
+      },
+      target: {},
+    }),
   }) as unknown as Parameters<typeof waitForAgentEnrollment.probe>[0];
 const probe = async (around: Around) => readProbe(await waitForAgentEnrollment.probe(contextOf(around)));
 const carryOn = (around: Around) => waitForAgentEnrollment.carryOn?.(contextOf(around));
@@ -68,6 +81,14 @@ describe("an agent whose enrolment has timed out", () => {
     expect(await carryOn({ enrollment: RENEWED, receipt })).toMatchObject({ receipt: { isDone: true } });
     expect(seeded).toEqual([{ address: "10.40.0.17", username: "ubuntu", token: "mwe_token" }]);
     expect(await probe({ enrollment: RENEWED, receipt: tried(0, true) })).toMatchObject({ state: "in_progress" });
+  });
+
+  test.each([
+    [["10.99.0.1", "10.40.0.17"], null],
+    [["10.99.0.1", "10.50.0.4", "10.40.0.17"], "10.40.0.17"],
+  ])("is reached at the port that it boots from, and never by RoCE (%j, %j)", async (addresses, bootAddress) => {
+    await carryOn({ enrollment: RENEWED, receipt: tried(0), addresses, bootAddress });
+    expect(seeded.at(-1)).toMatchObject({ address: "10.40.0.17" });
   });
 
   test("calls a person once that has failed twice, and not before", async () => {

@@ -1,3 +1,4 @@
+import type { MaasMachine } from "../../../../capabilities/fleet/maas-machine.ts";
 import { observe } from "../../../../kernel/effects.ts";
 import { messageOf, StepFailure } from "../../../../kernel/errors.ts";
 import { fleetNodeLifecycle } from "../../../../lifecycles/fleet-node/lifecycle.ts";
@@ -30,7 +31,7 @@ export async function seedAgent(context: Onboarding, before: Seeding | null): Pr
     return { receipt: seeding, effects: [observe(fleetNodeLifecycle, node.id, { enrollment })] };
   try {
     const { machine } = await findBound(context);
-    const [address] = machine.ipAddresses;
+    const address = addressOf(machine, await context.roceLinks());
     if (address === undefined)
       throw new StepFailure("endpoint_missing", "MAAS tells no address", { facts: { at: "ssh" } });
     await enrolment.seed({ address, username: payload.policy.ssh_username ?? "", token }, call);
@@ -41,4 +42,14 @@ export async function seedAgent(context: Onboarding, before: Seeding | null): Pr
     log(`[agent] not installed over SSH: ${messageOf(error)}\n`, "stderr");
     return { receipt: { ...seeding, failures: seeding.failures + 1, why: messageOf(error) } };
   }
+}
+
+/** Where the machine was booted from the network it is reached; an address of a RoCE port leads to a fabric of its own. */
+function addressOf(
+  { ipAddresses, interfaces, bootInterfaceId }: MaasMachine,
+  roce: readonly { readonly ipAddress: string }[],
+): string | undefined {
+  const open = ipAddresses.filter((address) => !roce.some(({ ipAddress }) => ipAddress === address));
+  const links = interfaces.find(({ id }) => id === bootInterfaceId)?.links ?? [];
+  return open.find((address) => links.some(({ ipAddress }) => ipAddress === address)) ?? open[0];
 }

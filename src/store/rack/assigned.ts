@@ -6,14 +6,16 @@ const condition = (machine: string, type: string): string =>
   `(select c from jsonb_array_elements(${machine}.conditions) c where c ->> 'type' = '${type}' limit 1)`;
 
 /**
- * Whether somebody uses a machine, as text: yes, no or unknown. A customer is set, unless the machine is in MAINTENANCE and drained; or
- * the machine is in the customer's cluster, and not drained in MAINTENANCE. A machine that was not checked yet, whose cluster did not
+ * Whether somebody uses a machine, as text: yes, no or unknown. Its fleet node is allocated; or a customer is set, unless the machine is
+ * in MAINTENANCE and drained; or the machine is in the customer's cluster, and not drained in MAINTENANCE. A machine that was not checked yet, whose cluster did not
  * answer when it was (such a condition has a cause), or which a node contradicts, may be in use: nobody knows.
  */
 export const assignedSql = (machine: string): string => {
   const inCluster = condition(machine, "InCustomerCluster");
   const isDrained = `coalesce((${condition(machine, "Drained")} ->> 'status')::boolean, false)`;
   return `case
+    when exists (select 1 from fleet_nodes n join fleet_allocations a on a.node = n.id
+                  where n.machine_id = ${machine}.id and n.state <> 'deleted' and a.state not in ('released', 'failed')) then 'yes'
     when ${machine}.customer_id is not null and not (${machine}.state = 'MAINTENANCE' and ${isDrained}) then 'yes'
     when ${machine}.state in ('RMA', 'RETIRED') or (${machine}.state = 'MAINTENANCE' and ${isDrained}) then 'no'
     when (${inCluster} ->> 'status')::boolean then 'yes'

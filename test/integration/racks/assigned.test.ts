@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { findTraysInUse } from "../../../src/store/rack/assigned.ts";
+import { findMachinesInUse, findTraysInUse } from "../../../src/store/rack/assigned.ts";
 import { rackStore } from "../../../src/store/rack/racks.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { insertNode } from "../../support/fleet/fleet-node.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let database: TestDatabase;
@@ -83,4 +84,33 @@ test("a tray is assigned by its customer and its cluster, and what nobody has ch
       assigned === "no" ? [] : [{ id: nameOf(at), isUnknown: assigned === "unknown" }],
     ),
   );
+});
+
+test("a machine is assigned while an allocation of its fleet node is open, also one whose release failed", async () => {
+  const { db } = database;
+  const id = "m-allocated";
+  await db.query("insert into machines (id, provider, state, conditions) values ($1, 'maas', 'READY', $2::jsonb)", [
+    id,
+    JSON.stringify(conditionsOf({ phase: "READY", inCluster: false })),
+  ]);
+  const node = await insertNode(db, id);
+  const isInUse = async () => (await findMachinesInUse(db, [id])).has(id);
+  expect(await isInUse()).toBe(false);
+  await db.query(
+    "insert into fleet_allocations (id, node, tenant, request_id, created_by, state) values ('fa-1', $1, 'a', 'r', 'test', 'requested')",
+    [node.id],
+  );
+  for (const [state, expected] of [
+    ["requested", true],
+    ["active", true],
+    ["release_failed", true],
+    ["released", false],
+    ["failed", false],
+  ] as const) {
+    await db.execute("update fleet_allocations set state = $1 where id = 'fa-1'", [state]);
+    expect([state, await isInUse()]).toEqual([state, expected]);
+  }
+  await db.execute("update fleet_allocations set state = 'active' where id = 'fa-1'");
+  await db.execute("update fleet_nodes set state = 'deleted' where id = $1", [node.id]);
+  expect(await isInUse()).toBe(false);
 });

@@ -172,6 +172,7 @@ describe("a profile", () => {
       auto_claim_single_new_machine: false,
       batch_max_parallel: 5,
       enrollment_token_ttl_seconds: 3_600,
+      ssh_username: null,
       distro_series: null,
     });
     expect(await api.db.query("select policy from fleet_profiles where site = $1", [name])).toEqual([

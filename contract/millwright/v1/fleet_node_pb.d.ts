@@ -1290,7 +1290,7 @@ export declare const FleetNodeService: GenService<{
     output: typeof OnboardNodesResponseSchema;
   },
   /**
-   * Another bootstrap command for a manual node. That of before is worth nothing any more.
+   * Another bootstrap command for a manual node. The previous one stops working.
    *
    * @generated from rpc millwright.v1.FleetNodeService.ReissueBootstrap
    */

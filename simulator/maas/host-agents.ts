@@ -45,6 +45,8 @@ export class HostAgents {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#timer = setInterval(() => this.#look(), LOOKS_EVERY_MS);
+    // A system ends with its release: until the next look its agent would still take tasks.
+    this.#region.onSaved = (machine) => this.#endUnless(machine.systemId, isUp(machine) ? machine : undefined);
   }
 
   async close(): Promise<void> {
@@ -60,12 +62,16 @@ export class HostAgents {
         .filter(isUp)
         .map((machine) => [machine.systemId, machine]),
     );
-    for (const [systemId, { stop, deployedAt }] of this.#running) {
-      if (up.get(systemId)?.deployedAt === deployedAt) continue;
-      stop.abort();
-      this.#running.delete(systemId);
-    }
+    for (const systemId of [...this.#running.keys()]) this.#endUnless(systemId, up.get(systemId));
     for (const machine of up.values()) if (!this.#running.has(machine.systemId)) this.#start(machine);
+  }
+
+  /** Ends the agent of this server, unless the system that it belongs to is up. */
+  #endUnless(systemId: string, up: MachineRecord | undefined): void {
+    const running = this.#running.get(systemId);
+    if (running === undefined || up?.deployedAt === running.deployedAt) return;
+    running.stop.abort();
+    this.#running.delete(systemId);
   }
 
   #start(machine: MachineRecord): void {

@@ -39,6 +39,8 @@ export class Region {
   readonly faults: FaultBook;
   readonly #journal: StateJournal;
   readonly #seeded: SeededValues;
+  /** Hears of each machine as it is from now on. */
+  onSaved: (machine: MachineRecord) => void = () => {};
 
   constructor({ hosts, journal, clock, seeded, faults }: RegionOptions) {
     this.hosts = new Map(hosts.map((host) => [host.id, host]));
@@ -63,6 +65,7 @@ export class Region {
 
   save(machine: MachineRecord): MachineRecord {
     this.#journal.put(MACHINE + machine.systemId, machine);
+    this.onSaved(machine);
     return machine;
   }
 

@@ -11,5 +11,5 @@ export const fleetTask = defineThing({
   handlers: ({ clock }: HandlerTools) => withContext(fleetTaskHandlers, () => ({ clock })),
   routes: ({ services }) => agentRoutes(services),
   roles: AGENT_ROLES,
-  explain: (deps, id) => explainAnyThing(deps, fleetTaskStore.lifecycle.kind, id),
+  explain: (deps, id) => explainAnyThing(deps, fleetTaskStore.lifecycle.kind, id, "millwright fleet list"),
 });

@@ -1,7 +1,10 @@
 import { StepFailure } from "../../kernel/errors.ts";
+import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import type { OnLeaving } from "../../runs/steps/fleet/decommission/on-leaving.ts";
-import type { MaasOfSite, OnFleetNode } from "../../runs/steps/fleet/on-fleet-node.ts";
+import type { MaasOfSite } from "../../runs/steps/fleet/on-fleet-node.ts";
 import type { OnOnboarding } from "../../runs/steps/fleet/onboarding/on-onboarding.ts";
+import type { RunOn } from "../../runs/targets/target-kind.ts";
+import { FLEET_DECOMMISSION } from "../../runs/workflows/fleet/words.ts";
 import { placeOfUrl } from "../../services/fleet/site-target.ts";
 import { fleetSites, getApiKey } from "../../store/fleet/sites.ts";
 import type { TargetTools } from "../things/thing.ts";
@@ -12,11 +15,12 @@ import { onboardingPartsOf } from "./onboarding-parts.ts";
 /** What a step on a fleet node is given. */
 export const fleetPartsOf =
   (tools: TargetTools) =>
-  (target: OnFleetNode["target"]): OnOnboarding & OnLeaving => ({
+  ({ plan, target: { thing: target } }: RunOn<FleetNode>): OnOnboarding & OnLeaving => ({
     target,
     ...onboardingPartsOf(tools, target),
     ...leavingPartsOf(tools, target),
-    maas: () => maasOfSite(tools, target.site),
+    // Nodes can leave a site that is disabled: nothing new is begun there.
+    maas: () => maasOfSite(tools, target.site, { evenDisabled: plan.workflow === FLEET_DECOMMISSION }),
     agent: agentOfNode(tools, target.id),
     enrolment: enrolmentOfNode(tools, target),
   });
@@ -25,6 +29,7 @@ export const fleetPartsOf =
 export async function maasOfSite(
   { db, secrets, maas }: Pick<TargetTools, "db" | "secrets" | "maas">,
   name: string,
+  { evenDisabled = false } = {},
 ): Promise<MaasOfSite> {
   const [site] = await fleetSites.list(db, { names: [name] });
   const refuse = (why: string) =>
@@ -33,7 +38,7 @@ export async function maasOfSite(
       facts: { what: "fleet site", name },
     });
   if (!site) throw refuse("does not exist any more");
-  if (!site.isEnabled) throw refuse("is disabled");
+  if (!site.isEnabled && !evenDisabled) throw refuse("is disabled");
   if (!maas)
     throw new StepFailure("not_on_this_server", "this server calls no MAAS", {
       facts: { what: "provider", name: "maas" },

@@ -21,12 +21,7 @@ import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
 const runTarget = (tools: TargetTools): WiredTarget<FleetNode> => {
-  const partsOf = fleetPartsOf(tools);
-  return {
-    kind: fleetNodeTarget,
-    providerOf: () => ({ name: "maas", can: {} }),
-    partsOf: ({ target: { thing } }) => partsOf(thing),
-  };
+  return { kind: fleetNodeTarget, providerOf: () => ({ name: "maas", can: {} }), partsOf: fleetPartsOf(tools) };
 };
 
 function contextOf({ clock, db, runs }: HandlerTools): FleetNodeContext {

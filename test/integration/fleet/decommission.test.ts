@@ -51,7 +51,7 @@ async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
 }
 
 beforeAll(async () => {
-  site = await startMaasSite({ hosts: 12 });
+  site = await startMaasSite({ hosts: 13 });
   it = await startFleetServer({
     MILLWRIGHT_BMC_ALLOWED_NETWORKS: "127.0.0.0/8",
     MILLWRIGHT_FLEET_PUBLIC_URL: "http://192.0.2.1:8080",
@@ -327,6 +327,17 @@ describe("full_decommission", () => {
       await ok("PATCH", "/sites/lab", { retain_in_maas: false });
     }
     expect(await maas.findMachine(target, systemId, aCall())).toMatchObject({ status: 4, power: "off" });
+  });
+
+  test("removes a node of a site that is disabled", async () => {
+    const { id, systemId } = await aDeployedNode();
+    await ok("PATCH", "/sites/lab", { enabled: false });
+    try {
+      expect(await decommissioned(id, "full_decommission")).toMatchObject({ state: "deleted" });
+    } finally {
+      await ok("PATCH", "/sites/lab", { enabled: true });
+    }
+    expect(await maas.findMachine(target, systemId, aCall())).toBeUndefined();
   });
 
   test("whose uninstall fails leaves the node retired, with its identity; resumed, it removes it", async () => {

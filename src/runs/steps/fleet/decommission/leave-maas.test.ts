@@ -54,6 +54,13 @@ describe("the release of a machine", () => {
     expect(readProbe(await releaseMaasNode.probe(contextWith({ status }).context)).state).toBe(state);
   });
 
+  test("that this job has not seen through says that nobody knows of the disks", async () => {
+    const messageOf = async (more: object) =>
+      readProbe(await releaseMaasNode.probe(contextWith({ status: 4 }, more).context)).message;
+    expect(await messageOf({})).toContain("nobody knows whether its disks were erased");
+    expect(await messageOf(tried)).not.toContain("erased");
+  });
+
   test("of a machine that is gone is done, unless it is to be installed again", async () => {
     expect(readProbe(await releaseMaasNode.probe(contextWith(null).context)).state).toBe("done");
     const reimage = { payload: { mode: "reimage", isManual: false, fallsBackToNoErase: false } };

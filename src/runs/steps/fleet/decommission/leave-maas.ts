@@ -69,6 +69,8 @@ function releasedBy({ payload, target, receipt }: Acting, machine: MaasMachine |
   switch (machine.status) {
     case STATUS.new:
     case STATUS.ready:
+      // Somebody else has released it, or the answer to our own order was lost.
+      if (receipt === null) return { state: "done", message: `${message}; nobody knows whether its disks were erased` };
       return { state: "done", message };
     case STATUS.releasing:
     case STATUS.erasing:

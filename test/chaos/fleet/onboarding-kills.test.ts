@@ -1,8 +1,10 @@
 // @module-tag race
 import { afterAll, beforeAll, describe, test, vi } from "vitest";
+import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import { DyingOnboarding } from "../../support/fleet/dying-onboarding.ts";
-import { openOnboardingBench } from "../../support/fleet/onboarding-bench.ts";
+import { openOnboardingBench, SITE } from "../../support/fleet/onboarding-bench.ts";
 import { openProcessBench, type ProcessBench } from "../../support/processes/process-bench.ts";
+import { tester } from "../../support/run-bench.ts";
 
 /**
  * Two replicas carry out an onboarding, and die by kill -9 at each place that they come by: before what MAAS was told is on record, and
@@ -17,6 +19,7 @@ const CERTAIN = [
   ", commission_node announced",
   ", wait_for_ready begun",
   ", configure_storage announced",
+  ", apply_roce_phase2 announced",
   ", ensure_pxe_interface_auto announced",
   ", deploy_via_maas announced",
   ", wait_for_deployed begun",
@@ -43,7 +46,9 @@ describe("two replicas that onboard a node", { concurrent: true, timeout: 300_00
       onTestFinished(() => bench.close());
       const host = bench.nextHost("link_up");
       await bench.fault(host, "deploy_datasource_fails", { times: 1 });
-      const { nodeId } = await bench.start(host);
+      const links = [{ port: "ens1np0", subnet: "10.41.0.0/24", ipAddress: "10.41.0.17" }];
+      await setRoceAssignments(bench.deps, tester, { site: SITE, nodes: [{ hostname: `node-${host.id}`, links }] });
+      const { nodeId } = await bench.start(host, { policy: { enable_phase2_roce: true } });
       const dying = new DyingOnboarding(bench, processes, [failPoint]);
       await dying.untilCompleted(nodeId);
 
@@ -53,7 +58,8 @@ describe("two replicas that onboard a node", { concurrent: true, timeout: 300_00
       const repeatable = ["set_boot_disk", "set_storage_layout"];
       expect(calls.filter((call) => !repeatable.includes(call))).toEqual([
         "commission",
-        "link_subnet",
+        "link_subnet", // the RoCE port
+        "link_subnet", // the port that boots
         "deploy",
         "release",
         "deploy",

@@ -17,6 +17,7 @@ import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { startMaasSite } from "../../integration/fleet/maas-site.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
+import { enrolDeployed } from "../../support/fleet/onboarding-bench.ts";
 import type { FleetVictimOrder } from "../../support/processes/fleet-victim.ts";
 import { openProcessBench, type ProcessBench } from "../../support/processes/process-bench.ts";
 import { startProgram } from "../../support/processes/programs.ts";
@@ -24,33 +25,51 @@ import { openRunReplica, type RunReplica } from "../../support/processes/run-rep
 import { tester } from "../../support/run-bench.ts";
 
 /**
- * Replicas die by kill -9 in every stage of a full decommission: of one, which is started again each time, and of two, of which one is
- * alive. The node is removed in the end, each task was done by the agent once, and MAAS's own log shows each command once.
+ * Replicas die by kill -9 in every stage of a full decommission and of a reimage: of one, which is started again each time, and of two, of
+ * which one is alive. The node is removed, or deployed again, in the end; each task was done by the agent once, and MAAS's own log shows
+ * each command once.
  */
-const LANES = [
+const DEATHS = [
   // MAAS and the agent know more than is on record, and then everything is on record and nobody knows it.
   { title: "one replica", replicas: 1, failPoint: "controller:handled" },
   { title: "two replicas", replicas: 2, failPoint: "committer:after" },
 ] as const;
+const MODES = ["full_decommission", "reimage"] as const;
+const LANES = MODES.flatMap((mode) => DEATHS.map((death) => ({ mode, ...death })));
 type LaneOf = (typeof LANES)[number];
 
 /**
  * Where something is on record of a stage before it is done. `load_site_config` only reads, and `power_off_maas_node` finds off what the release has
  * switched off: both are begun and done by the pass that ends the stage before, with nothing written in between.
  */
-const STAGES = [
-  "disable_node",
-  "force_release_allocations",
-  "drain_node",
-  "cleanup_storage",
-  "scrub_gpu",
-  "validate_clean_node",
-  "retire_gpuaas_node",
-  "remove_gpuaas_node_record",
-  "release_maas_node",
-  "cleanup_secrets",
-  "remove_maas_record",
-];
+const TO_RETIRED = ["disable_node", "force_release_allocations", "drain_node"];
+const WHOLE = {
+  full_decommission: {
+    stages: [
+      ...TO_RETIRED,
+      ...["cleanup_storage", "scrub_gpu", "validate_clean_node", "retire_gpuaas_node", "remove_gpuaas_node_record"],
+      ...["release_maas_node", "cleanup_secrets", "remove_maas_record"],
+    ],
+    ends: "deleted",
+    tasks: ["node.drain", "node.cleanup_storage", "node.scrub_gpu", "node.validate_clean", "node.uninstall"],
+    commands: ["POST release", "DELETE"],
+  },
+  reimage: {
+    stages: [
+      ...TO_RETIRED,
+      ...[
+        "retire_gpuaas_node",
+        "release_maas_node",
+        "deploy_via_maas",
+        "render_cloud_init",
+        "wait_for_agent_enrollment",
+      ],
+    ],
+    ends: "offline",
+    tasks: ["node.drain"],
+    commands: ["POST release", "POST deploy"],
+  },
+} as const satisfies { readonly [mode in LaneOf["mode"]]: object };
 const PROOFS = {
   "node.drain": { drained: true },
   "node.cleanup_storage": { devices: [{ name: "nvme0n1", wiped: true }] },
@@ -70,27 +89,26 @@ beforeAll(() => {
 afterAll(() => bench.close());
 
 describe("a decommission survives kill -9 in every stage", { concurrent: true, timeout: 300_000 }, () => {
-  test.for(LANES)("of $title", async (lane, { expect, onTestFinished }) => {
+  test.for(LANES)("of $title, in a $mode", async (lane, { expect, onTestFinished }) => {
     const kills = await Kills.open(lane);
     onTestFinished(() => kills.close());
     await kills.untilOver();
+    const { stages, ends, tasks, commands } = WHOLE[lane.mode];
     const places = kills.deaths();
-    for (const stage of STAGES)
+    for (const stage of stages)
       expect(
         places.some((place) => place.startsWith(`${stage} `)),
         `somebody died in ${stage}; they died at ${places.join(", ")}`,
       ).toBe(true);
     const { db } = kills.database;
-    expect(await db.query("select state from fleet_nodes")).toEqual([{ state: "deleted" }]);
+    expect(await db.query("select state from fleet_nodes")).toEqual([{ state: ends }]);
     expect(await db.query("select state from runs")).toEqual([{ state: "SUCCEEDED" }]);
     expect(await db.query("select task_type, state from fleet_tasks order by created_at")).toEqual(
-      ["node.drain", "node.cleanup_storage", "node.scrub_gpu", "node.validate_clean", "node.uninstall"].map(
-        (task_type) => ({ task_type, state: "completed" }),
-      ),
+      tasks.map((task_type) => ({ task_type, state: "completed" })),
     );
     expect(await db.query("select state from fleet_allocations")).toEqual([{ state: "released" }]);
     expect(await db.query("select * from claims")).toEqual([]);
-    expect(await kills.commands()).toEqual(["POST release", "DELETE"]);
+    expect(await kills.commands()).toEqual(commands);
   });
 });
 
@@ -139,7 +157,8 @@ class Kills {
     const { url, apiKey, hosts } = this.#site;
     const given = { name: "lab", url, apiKey, description: "", retainInMaas: false, allowHttp: true, skipProbe: true };
     await addSite(deps, tester, given);
-    await setProfile(deps, tester, { site: "lab", name: "h100", policy: {} });
+    // The time that nobody waits for must not outlast the token of a reimage.
+    await setProfile(deps, tester, { site: "lab", name: "h100", policy: { enrollment_token_ttl_seconds: 86_400 } });
     const systemId = await deploy(maas, targetOf(url, apiKey), hosts[0]);
     maas.close();
     await db.execute(
@@ -155,7 +174,7 @@ class Kills {
     );
     await this.#heartbeat();
     this.#commandsBefore = (await this.#allCommands()).length;
-    await decommissionNode(deps, tester, { node: "fn-1", mode: "full_decommission", requestId: "once" });
+    await decommissionNode(deps, tester, { node: "fn-1", mode: this.#lane.mode, requestId: "once" });
   }
 
   /** Keeps replicas alive, each after the one that died, until the job is over; the agent does what it is asked meanwhile. */
@@ -168,6 +187,7 @@ class Kills {
       const isOver = eventually(
         async () => {
           await this.#answerTasks();
+          await this.#enrol();
           return (await db.query("select 1 from runs where state in ('SUCCEEDED', 'FAILED', 'CANCELED')")).length > 0;
         },
         {
@@ -254,6 +274,19 @@ class Kills {
       `insert into fleet_heartbeats (node_id, seen_at, health) values ('fn-1', now() + interval '1 day', 'healthy')
        on conflict (node_id) do nothing`,
     );
+  }
+
+  /** The system that a reimage has installed: its agent enrols as soon as somebody waits for it. */
+  async #enrol(): Promise<void> {
+    const { db } = this.database;
+    const [waiting] = await db.query<{ id: string }>(
+      `select id from fleet_nodes where facts -> 'enrollment' ->> 'consumedAt' is null and exists (
+         select 1 from runs r, jsonb_array_elements(r.facts -> 'steps') s
+          where s ->> 'name' = 'wait_for_agent_enrollment' and s ->> 'state' = 'RUNNING')`,
+    );
+    if (waiting === undefined) return;
+    const [machine] = await this.#site.control<readonly { user_data: string | null }[]>("GET", "/maas/machines");
+    await enrolDeployed(this.#asking.deps, waiting.id, machine?.user_data ?? "");
   }
 
   async #answerTasks(): Promise<void> {

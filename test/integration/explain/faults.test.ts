@@ -531,7 +531,7 @@ const NETWORK_BOOT_FAULTS = ["hangs_in_post", "loses_lease", "install_dies"];
 /** Of rack managers: `racks/rack-manager.test.ts` shows what comes of them. */
 const RACK_MANAGER_FAULTS = ["job_never_ends"];
 
-/** Of the simulated MAAS, which nothing onboards from yet. */
+/** Of the simulated MAAS: test/integration/fleet/onboarding.test.ts and decommission.test.ts provoke them, and run what is recommended. */
 const MAAS_FAULTS = [
   "commissioning_stuck",
   "commissioning_fails",
@@ -540,11 +540,23 @@ const MAAS_FAULTS = [
   "deploy_datasource_fails",
   "erase_fails",
   "hardware_sync_silent",
+  "link_refused",
+  "images_gone",
+];
+
+/** Of the agents of simulated nodes: test/integration/fleet/simulated-agents.test.ts. */
+const AGENT_FAULTS = [
+  "agent_never_enrols",
+  "agent_silent",
+  "agent_unhealthy",
+  "agent_fails_task",
+  "agent_dies_in_task",
+  "agent_answers_twice",
 ];
 
 test("every fault that the simulator knows has a row", () => {
   const known = faultRuleSchema.shape.fault.options.map(({ shape }) => shape.type.value);
-  const elsewhere = [...NETWORK_BOOT_FAULTS, ...RACK_FAULTS, ...RACK_MANAGER_FAULTS, ...MAAS_FAULTS];
+  const elsewhere = [...NETWORK_BOOT_FAULTS, ...RACK_FAULTS, ...RACK_MANAGER_FAULTS, ...MAAS_FAULTS, ...AGENT_FAULTS];
   const explained = new Set([...ROWS.map(({ fault }) => fault), ...elsewhere]);
   expect([...explained].toSorted()).toEqual(known.toSorted());
 });

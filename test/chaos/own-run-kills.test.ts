@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serverSteps } from "../../src/runs/steps/index.ts";
+import { fleetDecommission } from "../../src/runs/workflows/fleet/fleet-decommission.ts";
+import { fleetOnboarding } from "../../src/runs/workflows/fleet/fleet-onboarding.ts";
 import { startRuns } from "../../src/services/run/many/start-runs.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
@@ -41,9 +43,14 @@ const KILLED_WITH_MANAGERS = [
   ...["configure_managed_fabric", "validate_managed_fabric"],
 ];
 
-test("every kind of step is killed here, in run-kills, in rack-kills or in rack-manager-kills", () => {
+/** In fleet/onboarding-kills.test.ts and fleet/decommission-kills.test.ts, as stages of the two jobs of a node. */
+const KILLED_WITH_NODES = new Set(
+  [fleetOnboarding, fleetDecommission].flatMap(({ stages }) => stages.map(({ name, step = name }) => step)),
+);
+
+test("every kind of step is killed here, in run-kills, in rack-kills, in rack-manager-kills or with a node", () => {
   const killed = [...STEP_KINDS, ...OWN_STEP_KINDS, ...DEVICE_STEP_KINDS].map(({ kind }) => kind);
-  const named = [...killed, "batch", ...KILLED_WITH_RACKS, ...KILLED_WITH_MANAGERS];
+  const named = [...killed, "batch", ...KILLED_WITH_RACKS, ...KILLED_WITH_MANAGERS, ...KILLED_WITH_NODES];
   expect(named.toSorted()).toEqual([...serverSteps.keys()].toSorted());
 });
 

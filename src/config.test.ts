@@ -262,6 +262,16 @@ describe("rules over several settings", () => {
     );
   });
 
+  test("names of roles that a mapping leaves out are pointed at, since they give nothing", () => {
+    const oidc = (roles: string) => [
+      ...["--auth-oidc-issuer", "https://id.example", "--auth-oidc-audience", "m"],
+      ...["--auth-oidc-jwks-url", "https://id.example/keys", "--auth-oidc-roles", roles],
+    ];
+    expect(load({ argv: oidc("{}") }).warnings).toEqual([]);
+    expect(load({ argv: oidc('{"operator":["operator"]}') }).warnings).toEqual([]);
+    expect(load({ argv: oidc('{"dc-ops":["operator"]}') }).warnings.join()).toContain("auth.oidc.roles maps 1 value");
+  });
+
   test.each([
     ["serve", "https://rms.example:8801", true],
     ["serve", "http://rms.example:8801", false],

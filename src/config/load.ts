@@ -3,6 +3,7 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import type { z } from "zod";
 import { AppError } from "../kernel/errors.ts";
+import { isRole } from "../services/call/roles.ts";
 import type { Host } from "./data-dir.ts";
 import { isLoopback } from "./networks.ts";
 import { SETTING_KEYS, type SETTINGS, type SettingKey, settingFor } from "./settings.ts";
@@ -157,6 +158,7 @@ function checkTogether(config: Config, profile: Profile): { mistakes: string[]; 
     mistakes.push("auth.mtls.roles needs tls.client_ca_file");
   mistakes.push(...oidcMistakes(auth.oidc), ...rackManagerMistakes(config.rackManager, profile));
   mistakes.push(...allocatorMistakes(config.fleet.allocator));
+  warnings.push(...oidcWarnings(auth.oidc));
   if (open.length > 0 && tls.certFile === null) {
     warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
   }
@@ -206,6 +208,15 @@ function oidcMistakes(oidc: Config["auth"]["oidc"]): string[] {
     mistakes.push("auth.oidc.audience is missing: without it tokens made for other services would be accepted");
   if (keys !== 1) mistakes.push("auth.oidc needs exactly one of auth.oidc.jwks_url and auth.oidc.jwks_file");
   return mistakes;
+}
+
+/** Said for a mapping alone that names no role of its own: whoever wrote it may have counted on names that stood for themselves. */
+function oidcWarnings({ issuer, roles }: Config["auth"]["oidc"]): string[] {
+  const values = Object.keys(roles);
+  if (issuer === null || values.length === 0 || values.some(isRole)) return [];
+  return [
+    `auth.oidc.roles maps ${values.length} value${values.length === 1 ? "" : "s"} of the roles claim, so that names of roles in the claim give nothing: where they shall, map them to themselves, as {"operator": ["operator"]}`,
+  ];
 }
 
 function refusal(problems: readonly string[]): AppError {

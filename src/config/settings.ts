@@ -87,7 +87,7 @@ export const SETTINGS = {
   }),
   "auth.oidc.roles": setting(kinds.roleMapping("a value of the roles claim"), {
     default: {},
-    doc: "What the issuer's groups may do. A value that is itself the name of a role needs no entry.",
+    doc: "What the issuer's groups may do. With any entry, values without one give nothing, also the names of roles; without entries, a value that is itself the name of a role stands for that role.",
   }),
   "auth.mtls.roles": setting(kinds.roleMapping("`spiffe://…` (a trailing `/*` covers all below), `CN=…` or `OU=…`"), {
     default: {},

@@ -109,7 +109,6 @@ describe("the table of methods and roles", () => {
   test.each([
     "TokenService/CreateToken",
     "MachineLifecycleService/RetireMachine",
-    "MachineLifecycleService/SetMachineCredentials",
     "PlanCatalogService/DeletePlan",
     "ClusterService/CreateCluster",
     "ClusterService/DeleteCluster",
@@ -117,6 +116,31 @@ describe("the table of methods and roles", () => {
     "ImageService/DeleteImage",
   ])("keeps %s to administrators", (method) => {
     expect(ROLES.filter((role) => may(`millwright.v1.${method}`, role))).toEqual(["admin"]);
+  });
+});
+
+describe("roles of one purpose", () => {
+  const allOf = (role: string) =>
+    access.methods.filter((method) => access.allowedFor(method) !== "anyone" && may(method, role));
+
+  test("an auditor reads the record and the holders of tokens, and nothing else", () => {
+    const everybody = ["millwright.v1.LifecycleService/ListLifecycles", "millwright.v1.LifecycleService/GetLifecycle"];
+    expect(allOf("auditor").sort()).toEqual(
+      [
+        ...everybody,
+        "millwright.v1.SystemService/GetSystem",
+        "millwright.v1.HistoryService/ListHistory",
+        "millwright.v1.HistoryService/GetReport",
+        "millwright.v1.TokenService/ListTokens",
+      ].sort(),
+    );
+  });
+
+  test("who sets credentials can neither read nor command devices", () => {
+    const own = allOf("credentials").filter((method) => !/LifecycleService\/(List|Get)|GetSystem/.test(method));
+    expect(own).toContain("millwright.v1.MachineLifecycleService/SetMachineCredentials");
+    expect(own.filter((method) => !/\/Set\w+Credentials$/.test(method))).toEqual([]);
+    expect(may("millwright.v1.MachineLifecycleService/SetMachineCredentials", "operator")).toBe(false);
   });
 });
 
@@ -159,6 +183,7 @@ describe("authorisation", () => {
   });
 
   test("an administrator carries all that an operator and a viewer have", () => {
-    expect([...expandRoles(["admin"])].sort()).toEqual(["ForgeAdminCLI", "admin", "operator", "viewer"]);
+    const carried = ["ForgeAdminCLI", "admin", "auditor", "credentials", "operator", "viewer"];
+    expect([...expandRoles(["admin"])].sort()).toEqual(carried);
   });
 });

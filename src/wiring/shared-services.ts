@@ -58,8 +58,8 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.HealthReportService/ListHealthReports": ["viewer", "Health"],
   "millwright.v1.HealthReportService/PutHealthReport": ["operator", "Health"],
   "millwright.v1.HealthReportService/RemoveHealthReport": ["operator", "Health"],
-  "millwright.v1.HistoryService/ListHistory":           ["viewer"],
-  "millwright.v1.HistoryService/GetReport":             ["viewer"],
+  "millwright.v1.HistoryService/ListHistory":           ["viewer", "auditor"],
+  "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],
   "millwright.v1.WatchService/Watch":                   ["viewer"],
   "millwright.v1.ExplainService/Explain":               ["viewer"],
   "millwright.v1.ClusterService/CreateCluster":         ["admin"],
@@ -96,7 +96,7 @@ export const SHARED_ROLES: MethodRoles = {
   "PUT /api/v1/fleet/sites/{site}/profiles/{profile}":  ["admin"],
   "DELETE /api/v1/fleet/sites/{site}/profiles/{profile}": ["admin"],
   "millwright.v1.TokenService/CreateToken":             ["admin"],
-  "millwright.v1.TokenService/ListTokens":              ["admin"],
+  "millwright.v1.TokenService/ListTokens":              ["admin", "auditor"],
   "millwright.v1.TokenService/RevokeToken":             ["admin"],
 
   // Probes carry no credentials, and the schemas that reflection shows are public.

@@ -40,12 +40,31 @@ describe("client certificates", () => {
   });
 
   test.each([
-    ["two URIs", "URI:spiffe://site.example/service/flow, URI:spiffe://site.example/ops/a"],
-    ["a URI inside of another name", 'DNS:"x, URI:spiffe://site.example/service/flow"'],
-    ["a URI with a comma", 'URI:"spiffe://site.example/service/flow, DNS:y"'],
+    ["two SPIFFE ids", "URI:spiffe://site.example/service/flow, URI:spiffe://site.example/ops/a"],
+    ["the same id twice", "URI:spiffe://site.example/service/flow, URI:spiffe://site.example/service/flow"],
+    ["a SPIFFE id beside another URI", "URI:https://site.example, URI:spiffe://site.example/service/flow"],
+    ["an id with a comma", 'URI:"spiffe://site.example/service/flow, DNS:y"'],
     ["a trust domain alone", "URI:spiffe://site.example"],
-  ])("with %s have no SPIFFE id", (_what, altName) => {
+    ["an id with a question", "URI:spiffe://site.example/a?b"],
+    ["a scheme in capitals", "URI:SPIFFE://site.example/service/flow"],
+  ])("with %s are refused, and never fall back to their subject", (_what, altName) => {
+    const person = certificate({ CN: "pat", OU: "admins" }, altName);
+    expect(() => identifyCertificate(person, mapping)).toThrow(expect.objectContaining({ kind: "unauthenticated" }));
+  });
+
+  test.each([
+    ["a URI inside of another name", 'DNS:"x, URI:spiffe://site.example/service/flow"'],
+    ["a URI of another kind", "URI:https://site.example/pat"],
+  ])("with %s are a person's", (_what, altName) => {
     expect(identifyCertificate(certificate({ CN: "x" }, altName), mapping)).toEqual({ name: "x", roles: [] });
+  });
+
+  test("with two common names are refused, whichever comes first", () => {
+    for (const CN of [
+      ["pat", "kim"],
+      ["kim", "pat"],
+    ])
+      expect(() => identifyCertificate(certificate({ CN }), mapping)).toThrow("several common names");
   });
 
   test("without any name are refused", () => {

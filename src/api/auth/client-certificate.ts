@@ -11,6 +11,9 @@ export type CertificateRoles = Readonly<Record<string, readonly string[]>>;
 /**
  * The caller that a certificate stands for: its SPIFFE id if it has one, else its common name. Roles of all entries that match
  * add up; a SPIFFE id is matched by `spiffe://` entries alone, so that a workload cannot gain a person's roles by a fancy subject.
+ *
+ * A certificate with any `spiffe:` URI is a workload's. One that is no good SPIFFE identity is refused: falling back to its subject would let
+ * a workload that spoils its own URI pass as a person. Two ids or two common names are refused too, since nobody could say which one calls.
  */
 export function identifyCertificate(
   certificate: ClientCertificate,
@@ -23,7 +26,8 @@ export function identifyCertificate(
     throw unauthenticated(`the client certificate was valid until ${validUntil.toISOString()}`);
   const spiffe = spiffeIdOf(certificate.subjectaltname ?? "");
   const { CN, OU } = certificate.subject as { CN?: string | string[]; OU?: string | string[] };
-  const [commonName] = listed(CN);
+  const [commonName, ...moreNames] = listed(CN);
+  if (moreNames.length > 0) throw unauthenticated("the client certificate has several common names");
   if (spiffe === undefined && commonName === undefined) {
     throw unauthenticated("the client certificate has neither a SPIFFE id nor a common name");
   }
@@ -46,12 +50,21 @@ function matchesSpiffe(pattern: string, id: string): boolean {
 /** One entry of Node's text form: `URI:spiffe://…, DNS:…`; a value with a comma or a quote in it comes as a JSON string. */
 const ENTRY = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/g;
 const SPIFFE_ID = /^spiffe:\/\/[a-z0-9._-]+\/[A-Za-z0-9._/-]+$/;
+/** Schemes are not told apart by case, and a quoted value begins with its quote. */
+const CLAIMS_SPIFFE = /^"?\s*spiffe:/i;
 
-/** A certificate with several URIs is no SPIFFE identity, says the SPIFFE standard: which one would speak? */
+/** Undefined only where the certificate claims no SPIFFE identity at all. Several URIs make none, says the SPIFFE standard: which would speak? */
 function spiffeIdOf(subjectAltName: string): string | undefined {
   const uris = [...subjectAltName.matchAll(ENTRY)]
     .filter(([, type]) => type === "URI")
     .map(([, , value]) => value ?? "");
+  if (!uris.some((uri) => CLAIMS_SPIFFE.test(uri))) return undefined;
   const [only] = uris;
-  return uris.length === 1 && only !== undefined && SPIFFE_ID.test(only) ? only : undefined;
+  if (uris.length > 1)
+    throw unauthenticated(
+      "the client certificate has a SPIFFE id beside other URIs; a SPIFFE certificate has exactly one",
+    );
+  if (only === undefined || !SPIFFE_ID.test(only))
+    throw unauthenticated("the client certificate has a spiffe: URI that is no SPIFFE id");
+  return only;
 }

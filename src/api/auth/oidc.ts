@@ -19,7 +19,7 @@ export interface OidcOptions {
   readonly nameClaim: string;
   /** Dots reach into objects. */
   readonly rolesClaim: string;
-  /** Value of the roles claim → roles; names of roles stand for themselves. */
+  /** Value of the roles claim → roles. Only where it is empty do names of roles stand for themselves. */
   readonly roles: Readonly<Record<string, readonly string[]>>;
   readonly clock: Clock;
 }
@@ -46,6 +46,8 @@ export function createJwtIdentifier(options: OidcOptions): (jwt: string) => Prom
   const { issuer, audience, keys, nameClaim, rolesClaim, roles, clock } = options;
   const getKey: JWTVerifyGetKey =
     "url" in keys ? createRemoteJWKSet(new URL(keys.url), { timeoutDuration: 5_000 }) : createLocalJWKSet(keys.set);
+  // Who makes groups at the issuer would else give out our roles, by naming a group "admin".
+  const isMapped = Object.keys(roles).length > 0;
   return async (jwt) => {
     const payload = await verified(jwt, getKey, {
       issuer,
@@ -59,7 +61,7 @@ export function createJwtIdentifier(options: OidcOptions): (jwt: string) => Prom
     if (typeof name !== "string")
       throw unauthenticated(`the JSON Web Token has no claim "${nameClaim}" that names the caller`);
     const granted = claimedValues(payload, rolesClaim).flatMap((value) =>
-      Object.hasOwn(roles, value) ? (roles[value] ?? []) : isRole(value) ? [value] : [],
+      isMapped ? (Object.hasOwn(roles, value) && roles[value]) || [] : isRole(value) ? [value] : [],
     );
     const identity = identityOf(name, [...new Set(granted)], `claim "${nameClaim}"`);
     const { exp } = payload;

@@ -3,7 +3,7 @@ import type { ServerVocabulary } from "../client/server-vocabulary.ts";
 
 // biome-ignore format: generated
 export const SERVER_VOCABULARY: ServerVocabulary = {
-  roles: ["admin","operator","viewer","ForgeAdminCLI","Machineatron","SiteAgent","Health","Flow","DsxExchangeConsumer"],
+  roles: ["admin","operator","viewer","auditor","credentials","ForgeAdminCLI","Machineatron","SiteAgent","Health","Flow","DsxExchangeConsumer"],
   settings: [
     {"flag":"--database-url","takes":"value","words":[],"default":"","dev":"","doc":"PostgreSQL 14 or newer to use. Unset: Millwright runs a private one in the data directory."},
     {"flag":"--database-pool-size","takes":"value","words":[],"default":"16","dev":"","doc":"Connections to the database, per replica. A quarter as many again serve lists alone, so that listing a lot holds up nothing else."},
@@ -20,7 +20,7 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--auth-oidc-jwks-file","takes":"file","words":[],"default":"","dev":"","doc":"The issuer's keys as a file (a JSON Web Key Set), in place of the URL."},
     {"flag":"--auth-oidc-name-claim","takes":"value","words":[],"default":"sub","dev":"","doc":"The claim that names the caller; it becomes the initiator of requests."},
     {"flag":"--auth-oidc-roles-claim","takes":"value","words":[],"default":"roles","dev":"","doc":"The claim that lists roles or groups; dots reach into objects (`realm_access.roles`)."},
-    {"flag":"--auth-oidc-roles","takes":"value","words":[],"default":"{}","dev":"","doc":"What the issuer's groups may do. A value that is itself the name of a role needs no entry."},
+    {"flag":"--auth-oidc-roles","takes":"value","words":[],"default":"{}","dev":"","doc":"What the issuer's groups may do. With any entry, values without one give nothing, also the names of roles; without entries, a value that is itself the name of a role stands for that role."},
     {"flag":"--auth-mtls-roles","takes":"value","words":[],"default":"{}","dev":"","doc":"What the holders of client certificates may do. Entries that match add up; a certificate without any may do nothing."},
     {"flag":"--tls-cert-file","takes":"file","words":[],"default":"","dev":"","doc":"Certificate chain (PEM) of both listeners. Unset: no TLS."},
     {"flag":"--tls-key-file","takes":"file","words":[],"default":"","dev":"","doc":"Private key (PEM) of the certificate."},

@@ -1,13 +1,15 @@
 /**
  * Who a caller can be. Which method needs which role is in `wiring/things/` and `wiring/shared-services.ts`.
  *
- * The first three are Millwright's own. The others are the principals of `forge.Forge` clients, under the names that its
- * clients' operators know them by.
+ * The first five are Millwright's own. `auditor` reads the record of who did what, and `credentials` sets the credentials of devices; neither
+ * brings anything else along. The others are the principals of `forge.Forge` clients, under the names that its clients' operators know them by.
  */
 export const ROLES = [
   "admin",
   "operator",
   "viewer",
+  "auditor",
+  "credentials",
   "ForgeAdminCLI",
   "Machineatron",
   "SiteAgent",
@@ -24,10 +26,12 @@ export const isRole = (word: string): word is (typeof ROLES)[number] => ROLES.so
 
 /** What a role brings along. */
 const CARRIES: Readonly<Record<Role, readonly Role[]>> = {
-  admin: ["ForgeAdminCLI"],
+  admin: ["ForgeAdminCLI", "auditor", "credentials"],
   ForgeAdminCLI: ["operator"],
   operator: ["viewer"],
   viewer: [],
+  auditor: [],
+  credentials: [],
   Machineatron: [],
   SiteAgent: [],
   Health: [],

@@ -115,7 +115,7 @@ export const machine = defineThing<Machine>({
     "millwright.v1.MachineLifecycleService/ExitMaintenance":  ["operator"],
     "millwright.v1.MachineLifecycleService/ReturnMachine":    ["operator"],
     "millwright.v1.MachineLifecycleService/RetireMachine":    ["admin"],
-    "millwright.v1.MachineLifecycleService/SetMachineCredentials": ["admin"],
+    "millwright.v1.MachineLifecycleService/SetMachineCredentials": ["admin", "credentials"],
     "millwright.v1.MachineLifecycleService/AcceptMachineCertificate": ["operator"],
     "millwright.v1.MachinePowerService/SetMachinePower":  ["operator"],
     "millwright.v1.MachinePowerService/SetBootDevice":    ["operator"],

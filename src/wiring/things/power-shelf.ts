@@ -68,7 +68,7 @@ export const powerShelf = defineThing({
     "millwright.v1.PowerShelfService/GetPowerShelf":      ["viewer"],
     "millwright.v1.PowerShelfService/RefreshPowerShelf":  ["operator"],
     "millwright.v1.PowerShelfService/CreatePowerShelf":   ["operator"],
-    "millwright.v1.PowerShelfService/SetPowerShelfCredentials": ["operator"],
+    "millwright.v1.PowerShelfService/SetPowerShelfCredentials": ["operator", "credentials"],
     "millwright.v1.PowerShelfService/AcceptPowerShelfCertificate": ["operator"],
     "millwright.v1.PowerShelfService/CancelPowerShelfRequest": ["operator"],
   },

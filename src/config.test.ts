@@ -262,6 +262,20 @@ describe("rules over several settings", () => {
     );
   });
 
+  test("a listener that callers may name is pointed at, where no name is allowed", () => {
+    const open = ["--http-listen", "0.0.0.0:8080"];
+    const warned = (...argv: string[]) =>
+      load({ argv: [...open, ...argv] })
+        .warnings.join()
+        .includes("http.allowed_hosts");
+    expect(warned()).toBe(true);
+    expect(warned("--install-public-url", "http://10.0.0.1:8080")).toBe(true);
+    expect(warned("--install-public-url", "http://boot.example:8080")).toBe(false);
+    expect(warned("--http-allowed-hosts", "mw.example,*.site.example")).toBe(false);
+    expect(refusalOf({ argv: ["--http-allowed-hosts", "http://mw.example"] })).toContain("http.allowed_hosts");
+    expect(refusalOf({ argv: ["--http-allowed-origins", "mw.example"] })).toContain("http.allowed_origins");
+  });
+
   test("names of roles that a mapping leaves out are pointed at, since they give nothing", () => {
     const oidc = (roles: string) => [
       ...["--auth-oidc-issuer", "https://id.example", "--auth-oidc-audience", "m"],

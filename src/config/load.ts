@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import type { z } from "zod";
@@ -159,6 +160,11 @@ function checkTogether(config: Config, profile: Profile): { mistakes: string[]; 
   mistakes.push(...oidcMistakes(auth.oidc), ...rackManagerMistakes(config.rackManager, profile));
   mistakes.push(...allocatorMistakes(config.fleet.allocator));
   warnings.push(...oidcWarnings(auth.oidc));
+  if (!isLoopback(http.listen.host) && tls.certFile === null && namesOf(config).length === 0) {
+    warnings.push(
+      `http.listen is on ${http.listen.host} and http.allowed_hosts is empty: callers that name this server by anything but an IP address are refused`,
+    );
+  }
   if (open.length > 0 && tls.certFile === null) {
     warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
   }
@@ -208,6 +214,13 @@ function oidcMistakes(oidc: Config["auth"]["oidc"]): string[] {
     mistakes.push("auth.oidc.audience is missing: without it tokens made for other services would be accepted");
   if (keys !== 1) mistakes.push("auth.oidc needs exactly one of auth.oidc.jwks_url and auth.oidc.jwks_file");
   return mistakes;
+}
+
+/** The names that the configuration gives the server: those that callers may have for it, beside those in its certificate. */
+export function namesOf({ http, install, firmware, fleet }: Config): readonly string[] {
+  const urls = [install.publicUrl, firmware.publicUrl, fleet.publicUrl].filter((url) => url !== null);
+  const hosts = urls.map((url) => new URL(url).hostname).filter((host) => isIP(host.replace(/^\[|\]$/g, "")) === 0);
+  return [...http.allowedHosts, ...hosts];
 }
 
 /** Said for a mapping alone that names no role of its own: whoever wrote it may have counted on names that stood for themselves. */

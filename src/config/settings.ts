@@ -53,6 +53,14 @@ export const SETTINGS = {
     default: "127.0.0.1:8080",
     doc: "Where the API as Connect, gRPC-Web and JSON, and operations (`/healthz`, `/readyz`, `/metrics`) are served.",
   }),
+  "http.allowed_hosts": setting(kinds.hostNames(), {
+    default: [],
+    doc: "Names that callers may have for this server on `http.listen`, beside `localhost`, IP addresses, the names in `tls.cert_file` and those in the public URLs. A request for another name is refused, since a web page of a stranger may have had its own name resolve to this server. Probes, boot routes and agents of nodes may use any name. `*` admits all names.",
+  }),
+  "http.allowed_origins": setting(kinds.webOrigins(), {
+    default: [],
+    doc: "Origins whose web pages may call this server, beside its own: those that people open it at where a proxy in front changes the Host header. `*` admits every web page, also those of strangers.",
+  }),
   max_find_by_ids: setting(kinds.integer(1, 1_000), { default: 100, doc: "Ids that one `forge.Forge` call may list." }),
 
   "auth.mode": setting(kinds.choice(["required", "off"]), {

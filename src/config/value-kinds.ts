@@ -138,6 +138,31 @@ export const baseUrl = (): ValueKind<string> =>
     return /^https?:\/\/[\x21\x24-\x3e\x40-\x7e]+$/.test(candidate) && URL.canParse(candidate) ? candidate : undefined;
   });
 
+/** Entries of one form, in small letters, separated by commas. */
+const wordList = (rule: string, form: RegExp): ValueKind<readonly string[]> =>
+  kind(
+    rule,
+    (raw) => {
+      const parts = typeof raw === "string" ? raw.split(",") : raw;
+      if (!Array.isArray(parts)) return undefined;
+      const words = parts.filter((part) => part !== "").map((part) => trimmed(part)?.toLowerCase() ?? "");
+      return words.every((word) => form.test(word)) ? words : undefined;
+    },
+    { repeatable: true },
+  );
+
+export const hostNames = (): ValueKind<readonly string[]> =>
+  wordList(
+    "a list of host names without ports, separated by commas: mw.example, *.example for all names below, or * for any",
+    /^(\*|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/,
+  );
+
+export const webOrigins = (): ValueKind<readonly string[]> =>
+  wordList(
+    "a list of origins such as https://mw.example, separated by commas, or * for any",
+    /^(\*|https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?)$/,
+  );
+
 /** It becomes a word of a boot script. */
 export const bootLocation = (): ValueKind<string> =>
   kind("a path of this server (/files/…) or a URL (http, https, tftp), without blanks", (raw) => {

@@ -15,7 +15,7 @@ import { peerOf } from "../api/transport/peer.ts";
 import { followReadiness, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
-import { type Config, createAddressFilter } from "../config.ts";
+import { type Config, createAddressFilter, namesOf } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
 import type { Log } from "../kernel/log.ts";
 import { namedList } from "../kernel/named-list.ts";
@@ -299,6 +299,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       await app.register(createSeeds({ ...installing, reportUnexpected }));
     },
     log,
+    browsers: { hosts: namesOf(config), origins: config.http.allowedOrigins },
     ...tlsOf(config),
   });
   const stopping = new AbortController();

@@ -11,11 +11,13 @@ import type { Socket } from "node:net";
 import { Code, createContextValues } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import { answerRefusedCall, logRefused } from "./browsers/answer-refused.ts";
+import { SAFE_HEADERS, setSafeHeaders } from "./browsers/safe-headers.ts";
 import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
 import { peerKey, peerOf } from "./peer.ts";
 
 /** HTTP/2 alone, without TLS by prior knowledge. */
-export function createGrpcListener({ rpc, log, tls }: ListenerOptions): Listener {
+export function createGrpcListener({ rpc, log, tls, guard }: ListenerOptions): Listener {
   const settings = {
     settings: { maxConcurrentStreams: API_LIMITS.maxConcurrentStreams },
     // Node's 10 MB refuse new streams on a connection with some hundred slow watchers; this still bounds what one peer holds.
@@ -29,6 +31,14 @@ export function createGrpcListener({ rpc, log, tls }: ListenerOptions): Listener
   });
   const handle = (request: Http2ServerRequest, response: Http2ServerResponse) => {
     response.stream.once("finish", () => endUnread(response.stream));
+    // By whatever name they come: no browser speaks HTTP/2 without TLS, and with TLS it has compared the name with the certificate.
+    const refusal = guard.originRefusal(request);
+    if (refusal) {
+      logRefused(log, request, refusal);
+      answerRefusedCall(request, response, refusal);
+      return;
+    }
+    setSafeHeaders(response);
     calls(request, response);
   };
   const server =
@@ -78,12 +88,13 @@ function endUnread(stream: ServerHttp2Stream): void {
 function refuseUnknownMethod(request: Http2ServerRequest, { stream }: Http2ServerResponse): void {
   if (stream.destroyed) return;
   if (!(request.headers["content-type"] ?? "").startsWith("application/grpc")) {
-    stream.respond({ ":status": 404 }, { endStream: true });
+    stream.respond({ ...SAFE_HEADERS, ":status": 404 }, { endStream: true });
     return;
   }
   const message = encodeURIComponent(`this server has no method ${request.url}`.toWellFormed());
   stream.respond(
     {
+      ...SAFE_HEADERS,
       ":status": 200,
       "content-type": "application/grpc",
       "grpc-status": String(Code.Unimplemented),

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { createContextValues } from "@connectrpc/connect";
@@ -6,6 +6,9 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AppError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import { answerRefused, answerUnreadable, logRefused } from "./browsers/answer-refused.ts";
+import type { BrowserGuard } from "./browsers/browser-guard.ts";
+import { setSafeHeaders } from "./browsers/safe-headers.ts";
 import { toHttpError } from "./error-codes.ts";
 import { requestIdFrom } from "./interceptors.ts";
 import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
@@ -14,7 +17,7 @@ import { explainRefusals } from "./rpc-refusals.ts";
 
 /** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
 export async function createHttpListener(
-  { rpc, log, tls }: ListenerOptions,
+  { rpc, log, tls, guard }: ListenerOptions,
   http: (app: FastifyInstance) => void | Promise<void>,
 ): Promise<Listener> {
   const createRpcServer = (rest: RequestListener): Server => {
@@ -31,20 +34,33 @@ export async function createHttpListener(
       requestTimeout: API_LIMITS.requestTimeout,
       keepAliveTimeout: API_LIMITS.keepAliveTimeout,
       keepAlive: true,
+      // Node's own refusal would lack the headers that every answer has.
+      requireHostHeader: false,
     };
     const answer: RequestListener = (request, response) => {
+      setSafeHeaders(response);
+      const refusal = refusalOf(request, guard);
+      if (refusal) {
+        logRefused(log, request, refusal);
+        answerRefused(request, response, refusal);
+        return;
+      }
       explainRefusals(request, response);
       calls(request, response);
     };
-    return tls === undefined
-      ? createServer(limits, answer)
-      : createTlsServer({ ...limits, ...tlsOptions(tls) }, answer);
+    const server =
+      tls === undefined ? createServer(limits, answer) : createTlsServer({ ...limits, ...tlsOptions(tls) }, answer);
+    return server.on("checkExpectation", (_request, response: ServerResponse) => {
+      setSafeHeaders(response);
+      response.writeHead(417).end();
+    });
   };
   const app = fastify({
     serverFactory: createRpcServer,
     bodyLimit: API_LIMITS.maxRestBodyBytes,
     // An id that is too long is one that nothing has, in the words of its own route.
     routerOptions: { maxParamLength: API_LIMITS.maxPathPart },
+    clientErrorHandler: answerUnreadable,
     genReqId: (request) => requestIdFrom(request.headers["x-request-id"]),
     // A path that is none (%ff) reaches no route, and so no handler of errors.
     frameworkErrors(error, request, reply) {
@@ -64,6 +80,14 @@ export async function createHttpListener(
       await app.close();
     },
   };
+}
+
+function refusalOf(request: IncomingMessage, guard: BrowserGuard): AppError | undefined {
+  const { httpVersion, headers, method = "", url = "" } = request;
+  if (httpVersion === "1.1" && headers.host === undefined)
+    return new AppError("invalid_argument", "a request needs a Host header");
+  const guarded = { method, url, headers };
+  return guard.hostRefusal(guarded) ?? guard.originRefusal(guarded);
 }
 
 /**

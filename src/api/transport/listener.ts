@@ -3,6 +3,7 @@ import type { ConnectRouter, HandlerContext, Interceptor } from "@connectrpc/con
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import type { BrowserGuard } from "./browsers/browser-guard.ts";
 
 export interface TlsMaterial {
   readonly cert: string | Buffer;
@@ -42,6 +43,7 @@ export interface ListenerOptions {
   };
   readonly log: Log;
   readonly tls: TlsMaterial | undefined;
+  readonly guard: BrowserGuard;
 }
 
 /** One port. */

@@ -29,7 +29,7 @@ export function explainRefusals(request: IncomingMessage, response: ServerRespon
 }
 
 /** As no route of REST has it: /package.Service/Method. */
-const RPC_PATH = /^\/\w+(?:\.\w+)+\/\w+/;
+export const RPC_PATH = /^\/\w+(?:\.\w+)+\/\w+/;
 const UNARY_JSON = /^application\/json(; *charset=utf-8)?$/i;
 
 function refusalOf(status: number, { method, headers }: IncomingMessage): AppError | undefined {

@@ -3,6 +3,12 @@ import type { FastifyInstance } from "fastify";
 import { AppError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import {
+  type BrowserGuard,
+  type BrowserRules,
+  createBrowserGuard,
+  namesOfCertificate,
+} from "./browsers/browser-guard.ts";
 import { COMPRESSION } from "./compression.ts";
 import { createGrpcListener } from "./grpc-listener.ts";
 import { createHttpListener } from "./http-listener.ts";
@@ -25,6 +31,8 @@ export interface ApiServersOptions {
   readonly http: (app: FastifyInstance) => void | Promise<void>;
   readonly log: Log;
   readonly tls?: TlsMaterial;
+  /** From where browsers may call, beside loopback, IP addresses and the names in the certificate. Absent: from nowhere else. */
+  readonly browsers?: BrowserRules;
   /** How long `close` lets calls in flight come to their end. */
   readonly closeWithin?: Duration;
 }
@@ -56,6 +64,7 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
     },
     log: options.log,
     tls: options.tls,
+    guard: guardOf(options),
   };
   const grpc = createGrpcListener(shared);
   const http = await createHttpListener(shared, options.http);
@@ -81,6 +90,12 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
     await closeAll();
     throw error;
   }
+}
+
+/** The names in the certificate are ours: no browser takes it for another. */
+function guardOf({ tls, browsers = { hosts: [], origins: [] } }: ApiServersOptions): BrowserGuard {
+  const certified = tls === undefined ? [] : namesOfCertificate(tls.cert);
+  return createBrowserGuard({ ...browsers, hosts: [...browsers.hosts, ...certified] });
 }
 
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };

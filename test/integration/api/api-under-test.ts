@@ -2,6 +2,7 @@ import { ConnectError, type ConnectRouter, type Transport } from "@connectrpc/co
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { FastifyInstance } from "fastify";
 import type { SignedIn } from "../../../src/api/auth/authenticate.ts";
+import type { BrowserRules } from "../../../src/api/transport/browsers/browser-guard.ts";
 import { HealthSwitch, healthRoutes } from "../../../src/api/transport/health-service.ts";
 import { createCallFrame } from "../../../src/api/transport/interceptors.ts";
 import type { TlsMaterial } from "../../../src/api/transport/listener.ts";
@@ -59,6 +60,7 @@ interface Options {
   ) => Promise<SignedIn>;
   readonly recheckStreamsEvery?: Duration;
   readonly tls?: TlsMaterial;
+  readonly browsers?: BrowserRules;
   readonly closeWithin?: Duration;
 }
 
@@ -87,6 +89,7 @@ export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
     log,
     closeWithin: options.closeWithin ?? seconds(10),
     ...(options.tls === undefined ? {} : { tls: options.tls }),
+    ...(options.browsers && { browsers: options.browsers }),
   });
   const { recheckStreams } = frame;
   return {

@@ -334,7 +334,7 @@ describe("errors and the log", () => {
     const { hostname, port } = new URL(httpUrl);
     const socket = connectSocket(Number(port), hostname);
     const head = [
-      "host: test",
+      "host: localhost",
       "content-type: application/connect+json",
       "connect-protocol-version: 1",
       "content-length: 100",

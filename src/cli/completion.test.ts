@@ -43,7 +43,7 @@ test.each([
   ],
   [["ps", "list", "-o", "y"], ["yaml"]],
   [["completion", "f"], ["fish"]],
-  [["serve", "--http"], ["--http-listen"]],
+  [["serve", "--http-l"], ["--http-listen"]],
   [["config", "c"], ["check"]],
   [
     ["config", "check", "--profile", ""],

@@ -30,7 +30,7 @@ export const FACTORY_NEW: MachineState = {
 };
 
 /** What reaches a machine from outside and cannot be taken back: counted, since none may be lost or doubled. */
-export type MachineEffect = "override" | "reset" | "install" | "script" | "join";
+export type MachineEffect = "reset" | "install" | "script" | "join";
 
 /** Where machines keep how they are. */
 export interface MachineMemory {
@@ -114,7 +114,7 @@ function bmcOf({ memory, bootTakes = milliseconds(0) }: InstantMachinesOptions):
   return {
     boot: {
       readBootOverride: async (target, call) => ({ source: (await look(target, call)).override, lasts: "once" }),
-      setBootOverride: (target, source, call) => change(target, call, "override", { override: source }),
+      setBootOverride: (target, source, call) => change(target, call, null, { override: source }),
       clearBootOverride: (target, call) => change(target, call, null, { override: "none" }),
     },
     reset: {

@@ -15,7 +15,7 @@ import { type Measurement, median } from "./measurement.ts";
 const TARGET_SECONDS = 30;
 /** Long enough that all runs are under way before the first has ended. */
 const BOOT_TAKES = seconds(10);
-const EFFECTS = ["override", "reset", "install", "join"] as const;
+const EFFECTS = ["reset", "install", "join"] as const;
 
 /** Two replicas carry out runs; one is killed in the middle of it, and the other goes on with all of them. */
 export async function measureKill(server: BenchServer, { quick }: { quick: boolean }): Promise<Measurement[]> {

@@ -86,10 +86,11 @@ export const fleetNode = defineThing<FleetNode>({
   handlers: (tools) => withContext(fleetNodeHandlers, () => contextOf(tools)),
   runTarget,
   explain: explainFleetNode,
-  methods: ({ services, runs }) => [
-    partOf(FleetNodeService, fleetNodes(services)),
-    ...(runs ? [partOf(FleetNodeService, fleetJobs({ ...services, ...runs }))] : []),
-  ],
+  // Both parts or none: a service with a part of its methods is not served.
+  methods: ({ services, runs }) =>
+    runs
+      ? [partOf(FleetNodeService, fleetNodes(services)), partOf(FleetNodeService, fleetJobs({ ...services, ...runs }))]
+      : [],
   routes: nodeRoutes,
   roles,
   listing: fleetNodeListing,

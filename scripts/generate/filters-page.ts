@@ -3,6 +3,7 @@ import { operatorsOf, typeNameOf, wordsOf } from "../../src/kernel/filter/fields
 import { printOrderBy } from "../../src/kernel/filter/order-by.ts";
 import { FILTER_LIMITS } from "../../src/kernel/filter/parse-filter.ts";
 import { allThings } from "../../src/wiring/things/all-things.ts";
+import { CATALOG_LISTINGS } from "../../src/wiring/things/catalog-lists.ts";
 import type { AnyListing } from "../../src/wiring/things/thing.ts";
 import { code, page, pageHead, table } from "./markdown.ts";
 
@@ -39,7 +40,7 @@ const COMPARISONS = [
 
 /** What every list can be filtered and sorted by. */
 export function filtersPage(): string {
-  const listings = allThings.flatMap(({ listing }) => listing ?? []);
+  const listings = [...allThings.flatMap(({ listing }) => listing ?? []), ...CATALOG_LISTINGS];
   return page(
     pageHead("Filters and orders", "the field tables of `src/store/*/*-list.ts`"),
     "Every list takes the same words: `filter`, `order_by`, `page_size`, `page_token` and `with_total` in `millwright.v1`; `filter`, `order_by`, `limit` and `page_token` at `GET /api/v1/nodes`; `filter` in `baremetal.v1`.",

@@ -81,6 +81,27 @@ export declare type ListTokensRequest = Message<"millwright.v1.ListTokensRequest
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Such as status=valid AND role=admin; docs/reference/filters.md has the fields. It must be the same on every page.
+   *
+   * @generated from field: string filter = 3;
+   */
+  filter: string;
+
+  /**
+   * Such as last_used_at desc. Empty: by name, then id. It must be the same on every page.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * Also count all tokens that the request finds.
+   *
+   * @generated from field: bool with_total = 5;
+   */
+  withTotal: boolean;
 };
 
 /**
@@ -104,6 +125,13 @@ export declare type ListTokensResponse = Message<"millwright.v1.ListTokensRespon
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
 };
 
 /**

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { TokenService } from "../../../contract/millwright/v1/token_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { createToken, pageTokens, revokeToken } from "../../services/system/tokens.ts";
+import { listRequestFrom, pageOf } from "../convert/listing.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { createTokenFrom, tokenOf } from "./token-messages.ts";
 
@@ -10,9 +11,9 @@ export const tokens = (deps: ServiceDeps, onRevoked: (id: string) => void): Serv
   async createToken(request, { values }) {
     return createToken(deps, values.get(callerKey), createTokenFrom(request));
   },
-  async listTokens({ pageSize, pageToken }) {
-    const { items, nextPageToken } = await pageTokens(deps, { pageSize, pageToken });
-    return { tokens: items.map(tokenOf), nextPageToken };
+  async listTokens(request) {
+    const page = await pageTokens(deps, listRequestFrom(request));
+    return { tokens: page.items.map(tokenOf), ...pageOf(page) };
   },
   async revokeToken({ id }, { values }) {
     await revokeToken(deps, values.get(callerKey), id);

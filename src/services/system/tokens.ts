@@ -1,12 +1,13 @@
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
+import { tokenListing } from "../../store/access/token-list.ts";
 import * as store from "../../store/access/tokens.ts";
 import * as journal from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { isRole, ROLES, type Role } from "../call/roles.ts";
 
 export type { TokenRow, TokenVerdict } from "../../store/access/tokens.ts";
@@ -47,17 +48,9 @@ export async function createToken(
   });
 }
 
-/** By name, then id. */
-export async function pageTokens(
-  deps: ServiceDeps,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<store.TokenRow>> {
-  const size = checkPageSize(request.pageSize);
-  const [name, id] = parsePageToken(deps.secrets, request.pageToken, {}, 2) ?? [];
-  const after = name === undefined || id === undefined ? undefined : { name, id };
-  const rows = await store.listTokens(deps.db, { limit: size + 1, after });
-  return cutPage(deps.secrets, rows, size, {}, (row) => [row.name, row.id]);
-}
+/** Filtered and sorted as every list; by name, then id, unless the request says. */
+export const pageTokens = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<store.TokenRow>> =>
+  pageList(deps, tokenListing, request, { show: (row) => row });
 
 /** Ends a token at once; asking again is harmless. */
 export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {

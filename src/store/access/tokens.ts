@@ -13,7 +13,7 @@ export interface TokenRow {
   readonly lastUsedAt: Date | null;
 }
 
-const COLUMNS = `id, name, roles, created_at as "createdAt", created_by as "createdBy", expires_at as "expiresAt",
+export const TOKEN_COLUMNS = `id, name, roles, created_at as "createdAt", created_by as "createdBy", expires_at as "expiresAt",
   revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 
 const TOKEN = /^mw_([0-9a-f]{16})_[0-9a-f]{64}$/;
@@ -81,7 +81,7 @@ export async function verifyToken(db: Queryable, token: string, now: Date): Prom
   const id = TOKEN.exec(token)?.[1];
   if (id === undefined) return { status: "unknown" };
   const rows = await db.query<TokenRow & { hash: Buffer; boundTo: string | null }>(
-    `select ${COLUMNS}, hash, bound_to as "boundTo" from tokens where id = $1`,
+    `select ${TOKEN_COLUMNS}, hash, bound_to as "boundTo" from tokens where id = $1`,
     [id],
   );
   const [row] = rows;
@@ -100,23 +100,10 @@ async function noteUse(db: Queryable, { id, lastUsedAt }: TokenRow, now: Date): 
   await db.execute(`update tokens set last_used_at = $2 where id = $1`, [id, now]);
 }
 
-/** Those that people made: by name, then id; `after` is the last row of the page before. */
-export async function listTokens(
-  db: Queryable,
-  page: { limit: number; after?: { name: string; id: string } | undefined },
-): Promise<TokenRow[]> {
-  const rows = await db.query<TokenRow>(
-    `select ${COLUMNS} from tokens
-      where bound_to is null and ($1::text is null or (name, id) > ($1, $2::text)) order by name, id limit $3`,
-    [page.after?.name ?? null, page.after?.id ?? null, page.limit],
-  );
-  return rows;
-}
-
 /** The row, revoked now or earlier; nothing if there never was such a token. */
 export async function revokeToken(db: Queryable, id: string, now: Date): Promise<TokenRow | null> {
   const rows = await db.query<TokenRow>(
-    `update tokens set revoked_at = coalesce(revoked_at, $2) where id = $1 returning ${COLUMNS}`,
+    `update tokens set revoked_at = coalesce(revoked_at, $2) where id = $1 returning ${TOKEN_COLUMNS}`,
     [id, now],
   );
   failPoint("tokens:revoked");

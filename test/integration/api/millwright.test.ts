@@ -11,7 +11,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { pageTokenOf } from "../../../src/services/call/paging.ts";
 import { ROLES } from "../../../src/services/call/roles.ts";
-import { verifyToken } from "../../../src/store/access/tokens.ts";
+import { createBoundToken, tokenFrom, verifyToken } from "../../../src/store/access/tokens.ts";
 import { acquire } from "../../../src/store/lifecycle/claims/claims.ts";
 import { currentCursor } from "../../../src/store/lifecycle/journal.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
@@ -479,6 +479,22 @@ describe("tokens", () => {
       { type: "created", actor: "ann", version: 1n, data: { name: "robot", roles: ["viewer"] } },
       { type: "revoked", actor: "bob", version: 2n },
     ]);
+  });
+
+  test("are found by a filter, in an order, and counted", async () => {
+    const sorted: string[] = [];
+    for (const name of ["find-b", "find-a", "lost"])
+      sorted.push((await it.tokens.createToken({ name, roles: [name === "lost" ? "admin" : "viewer"] })).id);
+    await it.tokens.revokeToken({ id: sorted[0] ?? "" });
+    const ofAgent = { name: "find-agent", roles: ["viewer"], createdBy: "ann", boundTo: "n-1" };
+    await it.db.transaction((tx) => createBoundToken(tx, tokenFrom(Buffer.alloc(40, 7)), ofAgent));
+    const list = (filter: string) =>
+      it.tokens.listTokens({ filter, orderBy: "name desc", withTotal: true, pageSize: 1 });
+    const found = await list("name^=find- AND role=viewer");
+    expect(found).toMatchObject({ totalSize: 2, tokens: [{ name: "find-b" }] });
+    expect((await list("name^=find- AND status=valid")).tokens).toMatchObject([{ name: "find-a" }]);
+    expect((await list('name^=find- AND revoked_at!=""')).tokens).toMatchObject([{ name: "find-b" }]);
+    await expect(list("secret=x")).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
   test("page by name and id", async () => {

@@ -2,12 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Token, TokenSchema, TokenService } from "../../../../contract/millwright/v1/token_pb.js";
 import { jsonOf } from "../../client/proto-json.ts";
-import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printDone, printList } from "../../terminal/printing.ts";
 import { clockTime, isoTime, parseDuration, toDate } from "../../terminal/times.ts";
+import type { ListOptions } from "../options/list-options.ts";
+import { readList } from "../options/read-list.ts";
 
 export interface CreateTokenOptions {
   readonly role: readonly string[];
@@ -67,10 +68,12 @@ const columns: readonly Column<Token>[] = [
   },
 ];
 
-export async function listTokens(session: Session): Promise<undefined> {
+export async function listTokens(session: Session, options: ListOptions): Promise<undefined> {
   const client = await session.client(TokenService);
-  const items = await readPages(
-    (pageToken) => client.listTokens({ pageSize: 500, pageToken }, { signal: session.signal }),
+  const items = await readList(
+    session,
+    options,
+    (query) => client.listTokens(query, { signal: session.signal }),
     ({ tokens }) => tokens,
   );
   await printList(session, { items, columns, json: (token) => jsonOf(TokenSchema, token) }, "No tokens.");

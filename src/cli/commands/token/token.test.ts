@@ -40,6 +40,22 @@ test("the list turns pages and tells which tokens still work", async () => {
   expect(out).toMatch(/c +three +- +revoked/);
 });
 
+test("the list takes a filter, an order, a limit and a total", async () => {
+  const asked: object[] = [];
+  const { err } = await runAgainst(
+    (router) =>
+      router.service(TokenService, {
+        listTokens({ filter, orderBy, pageSize, withTotal }) {
+          asked.push({ filter, orderBy, pageSize, withTotal });
+          return { tokens: [{ id: "a" }, { id: "b" }], nextPageToken: "p", totalSize: 9 };
+        },
+      }),
+    ["token", "list", "--filter", "status=valid", "--order-by", "last_used_at desc", "--limit", "2", "--total"],
+  );
+  expect(asked).toEqual([{ filter: "status=valid", orderBy: "last_used_at desc", pageSize: 2, withTotal: true }]);
+  expect(err).toBe("2 of 9\n");
+});
+
 test("revoke names its token", async () => {
   const revoked: string[] = [];
   await runAgainst(

@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import type { ServerVocabulary } from "../../client/server-vocabulary.ts";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 import type { CreateTokenOptions } from "./manage.ts";
 
 export function addTokenCommands(program: Command, run: Run, { roles }: ServerVocabulary): void {
@@ -24,10 +25,10 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
     .action((name: string, options: CreateTokenOptions) =>
       run(async (session) => (await load()).createToken(session, name, options)),
     );
-  token
-    .command("list")
-    .description("list tokens, without the tokens themselves")
-    .action(() => run(async (session) => (await load()).listTokens(session)));
+  addListOptions(token.command("list").description("list tokens, without the tokens themselves"), {
+    filter: "'status=valid AND role=admin'",
+    order: "'last_used_at desc'",
+  }).action((options: ListOptions) => run(async (session) => (await load()).listTokens(session, options)));
   token
     .command("revoke")
     .argument("<id>", "a token's id, as the list shows it")

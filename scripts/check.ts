@@ -1,4 +1,5 @@
 /** `npm run check`: everything that must hold of the sources themselves. All of it is run, and what failed is shown at the end. */
+
 import { findTechnologies, technologiesOf } from "./check/executor-words.ts";
 import { findCrowdedFolders, judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
@@ -10,6 +11,8 @@ import { findMessageReaders } from "./check/message-readers.ts";
 import { readSourceFiles } from "./check/source-files.ts";
 import { judgeWrites } from "./check/store-writes.ts";
 import { findUnusedExports } from "./check/unused-exports.ts";
+import { findBadDependencies } from "./dependencies/bad-dependencies.ts";
+import { readLockFile, readManifest } from "./dependencies/lock-file.ts";
 import { root, runTool } from "./run-tool.ts";
 
 /** What is wrong, line by line; nothing when all is well. */
@@ -29,6 +32,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "contract lint": () => tool("buf", "lint"),
   "contract breaks nobody": () => findBreakingChanges(root),
   "migrations stay as they landed": () => findRewrittenMigrations(),
+  dependencies: async () => findBadDependencies(await readLockFile(root), await readManifest(root)),
   layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
   "the executor names no provider": async () => {
     const all = await files;

@@ -7,7 +7,7 @@ import { AppError } from "./kernel/errors.ts";
 import type { Log } from "./kernel/log.ts";
 import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev/dev.ts";
-import { simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
+import { SIMULATOR, simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
 import { loadRunbooks } from "./wiring/runbook-files.ts";
 import { startServer } from "./wiring/server.ts";
 import { describeFailure, wantsStack } from "./wiring/start-errors.ts";
@@ -122,7 +122,7 @@ ${dataDir === undefined ? "" : tellDataDir(dataDir)}    bin/millwright machine l
 async function runSimulator(argv: readonly string[]): Promise<number> {
   const { own, rest } = takeSimulatorFlags(argv);
   const { config } = loadConfig({ env: process.env, argv: rest, profile: "dev" });
-  const child = spawn(process.execPath, [join(ROOT, "simulator", "main.ts"), ...simulatorFlags(config), ...own], {
+  const child = spawn(process.execPath, [SIMULATOR, ...simulatorFlags(config), ...own], {
     stdio: "inherit",
   });
   for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));

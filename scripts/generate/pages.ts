@@ -4,6 +4,9 @@ import { fleetOnboarding } from "../../src/runs/workflows/fleet/fleet-onboarding
 import { ONBOARDING_STAGES } from "../../src/runs/workflows/fleet/onboarding-stages.ts";
 import type { Workflow } from "../../src/runs/workflows/workflow.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
+import { readLockFile, readManifest } from "../dependencies/lock-file.ts";
+import { sbom } from "../dependencies/sbom.ts";
+import { root } from "../run-tool.ts";
 import { apiPage } from "./api-page.ts";
 import { causesPage } from "./causes-page.ts";
 import { cliPage } from "./cli-page.ts";
@@ -53,6 +56,7 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
     ["docs/reference/filters.md", filtersPage()],
     ["docs/reference/metrics.md", metricsPage()],
     ["docs/reference/rest.md", restPage()],
+    ["docs/reference/sbom.cdx.json", sbom(await readLockFile(root), await readManifest(root))],
     ["src/cli/generated/server-vocabulary.ts", cliVocabularyModule()],
   ]);
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Config } from "../../config.ts";
 import type { Log } from "../../kernel/log.ts";
@@ -11,7 +11,15 @@ export interface SimulatorProcess {
 }
 
 const MOST_COMPLAINTS = 20;
-const MAIN = join(import.meta.dirname, "..", "..", "..", "simulator", "main.ts");
+/** The simulator's program: TypeScript in a checkout, JavaScript in a package, as this file is. */
+export const SIMULATOR = join(
+  import.meta.dirname,
+  "..",
+  "..",
+  "..",
+  "simulator",
+  `main${extname(import.meta.filename)}`,
+);
 
 /** The flags that the simulator takes for this configuration. */
 export const simulatorFlags = ({ sim, dataDir }: Config): string[] => [
@@ -56,7 +64,7 @@ export async function startSimulatorProcess({
   readonly signal: AbortSignal;
   readonly simulatorFlags: readonly string[];
 }): Promise<SimulatorProcess> {
-  const child = spawn(process.execPath, [MAIN, ...simulatorFlags(config), ...more, "--exit-with-parent"], {
+  const child = spawn(process.execPath, [SIMULATOR, ...simulatorFlags(config), ...more, "--exit-with-parent"], {
     stdio: ["pipe", "pipe", "pipe"],
     detached: true,
   });

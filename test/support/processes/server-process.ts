@@ -7,6 +7,8 @@ import type { InventoryRow } from "./simulator-process.ts";
 
 export interface ServerOptions {
   readonly command: "serve" | "dev";
+  /** Absent: that of the checkout. */
+  readonly program?: string;
   /** Below the bench's directory; its data directory. */
   readonly name?: string;
   /** Absent: the embedded database. */
@@ -38,7 +40,7 @@ export interface ServerProcess {
 /** The process alone, for tests of its start; it may come up, fail, or be killed. */
 export function spawnServer(bench: ProcessBench, options: ServerOptions): StartedProcess {
   return bench.start({
-    command: join(ROOT, "bin", "millwright"),
+    command: options.program ?? join(ROOT, "bin", "millwright"),
     args: [options.command, "--data-dir", dataDirOf(bench, options), ...(options.flags ?? [])],
     env: {
       MILLWRIGHT_HTTP_LISTEN: "127.0.0.1:0",

@@ -63,6 +63,8 @@ export function commission(region: Region, machine: MachineRecord): MachineRecor
     return region.save({ ...begun, due: after(region, TAKES.powerProblem, status.FAILED_COMMISSIONING, why) });
   }
   if (region.goesWrong("commissioning_stuck", machine)) return region.save(begun);
+  if (region.goesWrong("testing_fails", machine))
+    return region.save({ ...begun, due: after(region, TAKES.commissioning, status.TESTING) });
   const due = region.goesWrong("commissioning_fails", machine)
     ? after(
         region,
@@ -113,13 +115,18 @@ function deploy(region: Region, machine: MachineRecord, form: Form): MachineReco
     owner: USER,
     distroSeries: series,
     userData: form.get("user_data") ?? null,
-    hardwareSync: form.isTrue("enable_hw_sync") ? { intervalSeconds: 900 } : null,
+    hardwareSync: syncsHardware(region, machine, form) ? { intervalSeconds: 900 } : null,
   };
   return region.save({ ...begun, due: endOfDeployment(region, begun) });
 }
 
+/** A region before 3.2 takes the word and does nothing with it. */
+const syncsHardware = (region: Region, machine: MachineRecord, form: Form): boolean =>
+  form.isTrue("enable_hw_sync") && !region.goesWrong("hardware_sync_ignored", machine);
+
 function endOfDeployment(region: Region, machine: MachineRecord): MachineRecord["due"] {
   const failed = (why: string) => after(region, TAKES.deployFailure, status.FAILED_DEPLOYMENT, why);
+  if (region.goesWrong("deploy_stuck", machine)) return null;
   if (region.goesWrong("deploy_datasource_fails", machine))
     return failed("cloud-init: Can not apply stage final, no datasource found! Likely bad things to come!");
   if (region.goesWrong("deploy_fails", machine))
@@ -140,6 +147,10 @@ export function release(region: Region, machine: MachineRecord, form: Form): Mac
   if (machine.isLocked) throw conflict(`Machine ${machine.hostname} is locked.`);
   if (!form.isTrue("erase")) {
     const begun = region.moved(machine, status.RELEASING);
+    if (region.goesWrong("release_fails", machine)) {
+      const why = "Failed to power off node - Power off for the node failed: the BMC does not answer.";
+      return region.save({ ...begun, due: after(region, TAKES.releasing, status.FAILED_RELEASING, why) });
+    }
     return region.save({ ...begun, due: after(region, machine.power === "off" ? 0 : TAKES.releasing, status.READY) });
   }
   const begun = region.moved(machine, status.DISK_ERASING);
@@ -155,7 +166,7 @@ function powerOn(region: Region, machine: MachineRecord): MachineRecord {
 }
 
 function powerOff(region: Region, machine: MachineRecord): MachineRecord | null {
-  if (machine.powerType === "") return null;
+  if (machine.powerType === "" || region.goesWrong("power_off_ignored", machine)) return null;
   return region.save(region.noted({ ...machine, power: "off" }, "INFO", "Node powered off", ""));
 }
 

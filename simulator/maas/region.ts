@@ -31,6 +31,8 @@ const MACHINE = "maas/machine/";
 const CALL = "maas/call/";
 const COUNTER = "maas/counter";
 const EVENTS_KEPT = 200;
+/** Simulated time. */
+const TESTING_MS = 60_000;
 
 /** A MAAS region with its machines. Changes that take time are made when somebody reads the machine after they were due. */
 export class Region {
@@ -175,7 +177,9 @@ export class Region {
   #consequences(machine: MachineRecord, from: status.MaasStatus, at: number): MachineRecord {
     switch (machine.status) {
       case status.READY:
-        return from === status.COMMISSIONING ? this.#commissioned(machine) : emptied(machine);
+        return from === status.COMMISSIONING ? this.#commissioned(machine) : this.#released(machine);
+      case status.TESTING:
+        return this.#tested(machine, at);
       case status.DEPLOYED:
         return {
           ...machine,
@@ -201,6 +205,17 @@ export class Region {
       storage: { bootDisk: 1, layout: "flat", hasBossDisk },
       interfaces: commissionedPorts(host),
     };
+  }
+
+  #released(machine: MachineRecord): MachineRecord {
+    const left = emptied(machine);
+    return this.goesWrong("power_off_ignored", machine) ? { ...left, power: machine.power } : left;
+  }
+
+  /** Only a commissioning whose tests are to fail leads here by itself. */
+  #tested(machine: MachineRecord, at: number): MachineRecord {
+    const why = "smartctl-validate failed: sda is worn out";
+    return { ...machine, due: { at: at + TESTING_MS, to: status.FAILED_TESTING, why } };
   }
 
   noteCall(call: Omit<CallSeen, "number" | "at">): void {

@@ -42,6 +42,7 @@ export const FAILED_RELEASING = 13;
 export const DISK_ERASING = 14;
 export const FAILED_DISK_ERASING = 15;
 export const TESTING = 21;
+export const FAILED_TESTING = 22;
 
 export const nameOf = (status: MaasStatus): string => STATUSES[status].name;
 

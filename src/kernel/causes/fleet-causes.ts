@@ -103,7 +103,8 @@ export const FLEET_CAUSES = {
   },
   hardware_sync_not_enabled: {
     doc: "The machine was deployed without hardware sync, which only a deployment can switch on.",
-    helps: "Begin again from clean: the machine is released and deployed again.",
+    helps:
+      "Begin again from clean: the machine is released and deployed again. One that people have deployed, they release in MAAS first.",
     disposition: "intervene",
     facts: [],
   },

@@ -83,7 +83,8 @@ export function createMaas(options: MaasClientOptions): Maas & { close(): void }
       await client.ask(target, { method: "POST", path: placeOf(systemId), op: "power_on" }, call);
     },
     async powerOff(target, systemId, call) {
-      const form = [["stop_mode", "soft"]] as const;
+      // The release has ended the system: nothing is left that would obey a soft one.
+      const form = [["stop_mode", "hard"]] as const;
       await client.ask(target, { method: "POST", path: placeOf(systemId), op: "power_off", form }, call);
     },
     ...partsPart(client, command),

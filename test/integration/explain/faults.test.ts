@@ -535,11 +535,16 @@ const RACK_MANAGER_FAULTS = ["job_never_ends"];
 const MAAS_FAULTS = [
   "commissioning_stuck",
   "commissioning_fails",
+  "testing_fails",
   "no_boss_disk",
   "deploy_fails",
   "deploy_datasource_fails",
+  "deploy_stuck",
   "erase_fails",
+  "release_fails",
   "hardware_sync_silent",
+  "hardware_sync_ignored",
+  "power_off_ignored",
   "link_refused",
   "images_gone",
 ];

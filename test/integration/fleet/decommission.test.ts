@@ -29,6 +29,7 @@ interface Shown {
     readonly message: string;
     readonly run_id: string;
   } | null;
+  readonly next_command: string;
 }
 
 async function api<T>(
@@ -51,7 +52,7 @@ async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
 }
 
 beforeAll(async () => {
-  site = await startMaasSite({ hosts: 13 });
+  site = await startMaasSite({ hosts: 15 });
   it = await startFleetServer({
     MILLWRIGHT_BMC_ALLOWED_NETWORKS: "127.0.0.0/8",
     MILLWRIGHT_FLEET_PUBLIC_URL: "http://192.0.2.1:8080",
@@ -114,6 +115,13 @@ const decommission = (id: string, mode: string, more: object = {}) =>
   api<Shown>("POST", `/nodes/${id}/decommission`, { mode, request_id: `request-${++count}`, ...more });
 const action = (id: string, name: string) =>
   ok<Shown>("POST", `/nodes/${id}/actions`, { action: name, request_id: `request-${++count}` });
+/** The command that `fleet show` prints, as the command line would carry it out. */
+async function asRecommended(id: string): Promise<void> {
+  const { next_command: command } = await show(id);
+  const [name = ""] = command.split(" ").slice(-1);
+  expect(command).toBe(`millwright fleet action ${id} ${name}`);
+  await action(id, name);
+}
 const show = (id: string) => ok<Shown>("GET", `/nodes/${id}`);
 
 /** Starts it and waits for the end of the job. */
@@ -248,6 +256,8 @@ describe("a job that waits for the agent", () => {
         [id],
       );
     const isQueued = (count: number) => async () => {
+      // It takes no task, and is not silent: on a slow computer its silence would count before the drain is ordered.
+      await it.call("POST", `${id}/heartbeat`, { bearer: agent.bearer, body: { health: "healthy" } });
       const all = await tasks();
       return all.length === count && all.at(-1)?.state === "queued";
     };
@@ -374,6 +384,44 @@ describe("full_decommission", () => {
     await site.control("POST", "/faults", { device: other.host, fault: { type: "erase_fails" }, times: 1 });
     expect(await decommissioned(other.id, "full_decommission")).toMatchObject({ state: "deleted" });
     await ok("PUT", "/sites/lab/profiles/h100", {});
+  });
+
+  test("whose release fails even without erasing is failed_retryable; the recommended command releases the machine", async () => {
+    await ok("PUT", "/sites/lab/profiles/h100", { policy: { release_fallback_no_erase: true } });
+    const { id, host } = await aDeployedNode();
+    for (const type of ["erase_fails", "release_fails"])
+      await site.control("POST", "/faults", { device: host, fault: { type }, times: 1 });
+    expect(await decommissioned(id, "full_decommission")).toMatchObject({
+      state: "retired",
+      job: { state: "failed_retryable", failure_class: "release_failed", stage: "release_maas_node" },
+    });
+    await asRecommended(id);
+    expect(await ends(id)).toMatchObject({ state: "deleted" });
+    await ok("PUT", "/sites/lab/profiles/h100", {});
+  });
+
+  test("whose machine does not switch off is failed_retryable; once it is off, the recommended command leads on", async () => {
+    const { id, host, systemId } = await aDeployedNode();
+    await site.control("POST", "/faults", { device: host, fault: { type: "power_off_ignored" } });
+    expect((await decommission(id, "full_decommission")).status).toBeLessThan(300);
+    // Its deadline is a quarter of an hour, three times.
+    await it.db.execute(
+      `update runs set plan = jsonb_set(plan, '{steps}', (
+         select jsonb_agg(case when step ->> 'name' = 'power_off_maas_node'
+                               then step || '{"timeoutSeconds": 1, "maxRetries": 0}' else step end order by place)
+           from jsonb_array_elements(plan -> 'steps') with ordinality as each(step, place)))
+        where target_id = $1`,
+      [id],
+    );
+    expect(await ends(id)).toMatchObject({
+      state: "retired",
+      job: { state: "failed_retryable", failure_class: "power_off_failed", stage: "power_off_maas_node" },
+    });
+    await site.control("DELETE", "/faults");
+    await asRecommended(id);
+    expect(await ends(id)).toMatchObject({ state: "deleted", job: { state: "completed" } });
+    const calls = await site.control<{ path: string; op: string | null }[]>("GET", "/maas/calls");
+    expect(calls.filter(({ path: at, op }) => at.includes(`/${systemId}/`) && op === "power_off")).toHaveLength(2);
   });
 
   test("takes an agent that fell silent for uninstalled, since MAAS ends its system", async () => {

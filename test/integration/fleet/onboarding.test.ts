@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { signedHeader } from "../../../src/providers/maas/sign-in.ts";
+import { ONBOARDING_STAGES } from "../../../src/runs/workflows/fleet/onboarding-stages.ts";
 import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -222,6 +223,43 @@ const TRIGGERS: Readonly<Record<string, Trigger>> = {
     ...{ class: "commissioning_failed", state: RETRYABLE, stage: "wait_for_ready", action: "resume" },
     breaks: fault("commissioning_fails"),
   },
+  "hardware whose tests fail": {
+    ...{ class: "testing_failed", state: RETRYABLE, stage: "wait_for_ready", action: "resume" },
+    breaks: fault("testing_fails"),
+  },
+  "a deployment that never ends": {
+    ...{ class: "deploy_stuck", state: RETRYABLE, stage: "wait_for_deployed", action: "restart-clean" },
+    options: { deadlines: { wait_for_deployed: 1 } },
+    breaks: fault("deploy_stuck"),
+  },
+  "a MAAS that deploys without hardware sync": {
+    ...{
+      class: "hardware_sync_not_enabled",
+      state: MANUAL,
+      stage: "ensure_hardware_sync_configured",
+      action: "restart-clean",
+    },
+    breaks: fault("hardware_sync_ignored"),
+  },
+  "a release that fails between two deployments": {
+    ...{ class: "release_failed", state: RETRYABLE, stage: "recover_for_datasource_retry", action: "retry-stage" },
+    async breaks(host) {
+      await bench.fault(host, "deploy_datasource_fails", { times: 1 });
+      return fault("release_fails")(host);
+    },
+  },
+  "an API key that MAAS refuses": {
+    ...{ class: "credentials_rejected", state: RETRYABLE, stage: "load_site_config", action: "retry-stage" },
+    async breaks() {
+      const { id } = await bench.maas.control<{ id: string }>("POST", "/faults", {
+        device: "maas",
+        path: "/MAAS/api/2.0/users/",
+        times: 1,
+        fault: { type: "status", status: 401, body: "Authorization Error: Invalid API key." },
+      });
+      return () => bench.unfault(id);
+    },
+  },
   "a MAAS that answers 503": {
     ...{ class: "maas_unavailable", state: RETRYABLE, stage: "load_site_config", action: "retry-stage" },
     options: { deadlines: { load_site_config: 1 } },
@@ -267,6 +305,15 @@ const TRIGGERS: Readonly<Record<string, Trigger>> = {
     breaks: async (host) => () => giveAccount(bench.deps, `m-${host.id}`, host),
   },
 };
+
+/** Provoked by tests of their own. */
+const ELSEWHERE = ["roce_assignment_missing", "ssh_seed_failed", "drift_not_adoptable"];
+
+test("every class that a stage of an onboarding may fail with is provoked here", () => {
+  const declared = new Set<string>(Object.values(ONBOARDING_STAGES).flatMap(({ failures }) => failures));
+  const provoked = new Set([...Object.values(TRIGGERS).map(({ class: name }) => name), ...ELSEWHERE]);
+  expect([...declared].filter((name) => !provoked.has(name))).toEqual([]);
+});
 
 describe("an onboarding that meets with", () => {
   test.each(Object.entries(TRIGGERS))(

@@ -108,7 +108,7 @@ export const powerOffMaasNode = defineStepOn<OnLeaving>()({
   async act(context) {
     const { site, machine } = await findMachineOf(context);
     if (machine !== undefined) await site.maas.powerOff(site.target, machine.systemId, context.call);
-    return undefined;
+    return { receipt: { ordered: true } };
   },
   probe: (context) =>
     patiently(async (): Promise<ProbeReport> => {
@@ -116,7 +116,8 @@ export const powerOffMaasNode = defineStepOn<OnLeaving>()({
       if (machine === undefined) return { state: "done", message: "MAAS has no machine of the node" };
       const message = `MAAS shows power ${machine.power}`;
       if (machine.power === "off") return { state: "done", message };
-      if ((context.actingAt ?? null) === null) return { state: "not_done", message };
+      // Announced is not ordered: only the receipt says that MAAS was commanded. Commanding it twice is harmless.
+      if (context.receipt === null) return { state: "not_done", message };
       return { state: "in_progress", message, cause: { code: "power_off_failed", facts: { shown: machine.power } } };
     }),
 });

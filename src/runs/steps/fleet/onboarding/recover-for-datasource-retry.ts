@@ -1,14 +1,19 @@
 import { seconds } from "../../../../kernel/time/duration.ts";
+import { failedAs } from "../../../../lifecycles/fleet-node/failure-classes.ts";
 import { type ActingContext, defineStepOn, type ProbeReport } from "../../../model/step.ts";
 import { drifted, notUsable, reachedBy } from "./maas-status.ts";
 import {
   findBound,
+  nameOf,
   type OnboardingPayload,
   type OnOnboarding,
   parseOnboarding,
   patiently,
   shownAs,
 } from "./on-onboarding.ts";
+
+/** A number, since names differ between versions of MAAS. */
+const FAILED_RELEASING = 13;
 
 type Receipt = { readonly released: true };
 type Acting = ActingContext<OnboardingPayload, Record<never, never>, never, never, Receipt, OnOnboarding>;
@@ -29,6 +34,13 @@ export const recoverForDatasourceRetry = defineStepOn<OnOnboarding>()({
     patiently(async (): Promise<ProbeReport> => {
       const { machine } = await findBound(context);
       const message = shownAs(machine);
+      if (machine.status === FAILED_RELEASING) {
+        // Before this attempt has tried, a failure is that of another one.
+        if (context.receipt === null) return { state: "not_done", message };
+        throw failedAs("release_failed", `MAAS could not release ${nameOf(context.target)}: ${message}`, {
+          shown: machine.statusName,
+        });
+      }
       switch (reachedBy(machine)) {
         case "editable":
           return { state: "done", message, facts: { deployOrderedAt: null } };

@@ -7,11 +7,10 @@ import { createFiles } from "../api/rest/files.ts";
 import { createFirmwareFiles } from "../api/rest/firmware/firmware-files.ts";
 import { createOperations } from "../api/rest/operations.ts";
 import { createRestApi } from "../api/rest/rest-api.ts";
-import type { RouteDeps } from "../api/rest/route.ts";
 import { createSeeds } from "../api/rest/seeds.ts";
+import { createRestFrame } from "../api/transport/access/rest-frame.ts";
 import { HealthSwitch, healthRoutes } from "../api/transport/health-service.ts";
 import { createCallFrame } from "../api/transport/interceptors.ts";
-import { peerOf } from "../api/transport/peer.ts";
 import { followReadiness, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
@@ -245,13 +244,8 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     firmware: () => missingFirmware(deps),
     clock: async () => clock.trouble && { remark: clock.trouble },
   };
-  const signIn: RouteDeps["authenticate"] = (request, route) =>
-    authenticate(new Headers(request.headers as Record<string, string>), peerOf(request.raw.socket), route);
+  const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log);
   const operations = createOperations({ metrics, authenticate: signIn, checks });
-  const reportUnexpected: RouteDeps["reportUnexpected"] = (err, { id }) => {
-    log.error({ err, requestId: id }, "request failed unexpectedly");
-    return id;
-  };
   const agents = openAgentDesk(deps, {
     rules: { taskLease: config.fleet.taskLease, longestWait: config.fleet.agentWait },
     ...{ events: engine.events, clock, log },

@@ -6,6 +6,7 @@ import type { BearerTokens } from "./bearer-tokens.ts";
 import { type CertificateRoles, identifyCertificate } from "./client-certificate.ts";
 import { type Identity, unauthenticated } from "./identity.ts";
 import { looksLikeJwt } from "./oidc.ts";
+import { refusedTo } from "./refused-caller.ts";
 
 /** Also what the `Headers` of a Connect request are. */
 export interface RequestHeaders {
@@ -73,7 +74,11 @@ export function createAuthenticator({
     // Without looking at credentials, so that probes get their answer also while the database is away.
     if (access.isPublic(method)) return { name: null, roles: [], address };
     const caller: SignedIn = { ...(await identify(headers, peer)), address };
-    access.authorize(caller, method);
+    try {
+      access.authorize(caller, method);
+    } catch (error) {
+      throw refusedTo(error, caller.name);
+    }
     return caller;
   };
 }

@@ -11,8 +11,10 @@ import type { Socket } from "node:net";
 import { Code, createContextValues } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { type Duration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import { followAccess, noteAccess } from "./access/access-log.ts";
 import { answerRefusedCall, logRefused } from "./browsers/answer-refused.ts";
 import { SAFE_HEADERS, setSafeHeaders } from "./browsers/safe-headers.ts";
+import { writesAccessKey } from "./interceptors.ts";
 import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
 import { peerKey, peerOf } from "./peer.ts";
 
@@ -25,7 +27,10 @@ export function createGrpcListener({ rpc, log, tls, guard }: ListenerOptions): L
   };
   const calls = connectNodeAdapter({
     ...rpc,
-    contextValues: (request) => createContextValues().set(peerKey, peerOf(request.socket)),
+    contextValues: (request) =>
+      createContextValues()
+        .set(peerKey, peerOf(request.socket))
+        .set(writesAccessKey, () => noteAccess(request, { isLogged: true })),
     fallback: (request, response) =>
       refuseUnknownMethod(request as Http2ServerRequest, response as Http2ServerResponse),
   });
@@ -39,6 +44,7 @@ export function createGrpcListener({ rpc, log, tls, guard }: ListenerOptions): L
       return;
     }
     setSafeHeaders(response);
+    followAccess(log, request, response);
     calls(request, response);
   };
   const server =
@@ -87,6 +93,7 @@ function endUnread(stream: ServerHttp2Stream): void {
  */
 function refuseUnknownMethod(request: Http2ServerRequest, { stream }: Http2ServerResponse): void {
   if (stream.destroyed) return;
+  noteAccess(request, { code: "unimplemented" });
   if (!(request.headers["content-type"] ?? "").startsWith("application/grpc")) {
     stream.respond({ ...SAFE_HEADERS, ":status": 404 }, { endStream: true });
     return;

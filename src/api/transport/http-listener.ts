@@ -6,11 +6,12 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AppError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import { followAccess, isHungUp, noteAccess } from "./access/access-log.ts";
 import { answerRefused, answerUnreadable, logRefused } from "./browsers/answer-refused.ts";
 import type { BrowserGuard } from "./browsers/browser-guard.ts";
 import { setSafeHeaders } from "./browsers/safe-headers.ts";
 import { toHttpError } from "./error-codes.ts";
-import { requestIdFrom } from "./interceptors.ts";
+import { requestIdFrom, writesAccessKey } from "./interceptors.ts";
 import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
 import { peerKey, peerOf } from "./peer.ts";
 import { explainRefusals } from "./rpc-refusals.ts";
@@ -25,7 +26,10 @@ export async function createHttpListener(
       ...rpc,
       // gRPC itself needs trailers, and so HTTP/2: the other port.
       grpc: false,
-      contextValues: (request) => createContextValues().set(peerKey, peerOf(request.socket)),
+      contextValues: (request) =>
+        createContextValues()
+          .set(peerKey, peerOf(request.socket))
+          .set(writesAccessKey, () => noteAccess(request, { isLogged: true })),
       fallback: (request, response) =>
         rest(request as Parameters<RequestListener>[0], response as Parameters<RequestListener>[1]),
     });
@@ -45,6 +49,7 @@ export async function createHttpListener(
         answerRefused(request, response, refusal);
         return;
       }
+      followAccess(log, request, response);
       explainRefusals(request, response);
       calls(request, response);
     };
@@ -122,17 +127,8 @@ function frameRest(app: FastifyInstance, log: Log): void {
   const nameOf = (request: FastifyRequest) => `${request.method} ${request.routeOptions.url ?? "(unknown)"}`;
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
-  });
-  app.addHook("onResponse", async (request, reply) => {
-    const fields = {
-      method: nameOf(request),
-      code: reply.statusCode,
-      ms: Math.round(reply.elapsedTime),
-      requestId: request.id,
-    };
-    // The others are probes and scrapes, for ever.
-    if (request.url.startsWith("/api/")) log.info(fields, "request");
-    else log.debug(fields, "request");
+    const route = request.routeOptions.url;
+    noteAccess(request.raw, { requestId: request.id, ...(route !== undefined && { method: nameOf(request) }) });
   });
   app.setNotFoundHandler((request) => {
     throw new AppError("not_found", `there is no ${request.method} ${request.url.split("?", 1)[0]}`);
@@ -144,7 +140,9 @@ function frameRest(app: FastifyInstance, log: Log): void {
         ? error
         : new AppError("invalid_argument", error instanceof Error ? error.message : String(error));
     const answer = toHttpError(shown, (cause) => {
-      log.error({ err: cause, method: nameOf(request), requestId: request.id }, "request failed unexpectedly");
+      const fields = { err: cause, method: nameOf(request), requestId: request.id };
+      if (isHungUp(request.raw, cause)) log.debug(fields, "the caller hung up");
+      else log.error(fields, "request failed unexpectedly");
       return request.id;
     });
     return reply.status(status ?? answer.status).send(answer.body);

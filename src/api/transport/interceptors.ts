@@ -6,6 +6,8 @@ import { type Duration, minutes } from "../../kernel/time/duration.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import { continueTrace, currentTraceparent, withSpan } from "../../telemetry/tracing.ts";
 import type { Authenticate, SignedIn } from "../auth/authenticate.ts";
+import { refusedCallerOf } from "../auth/refused-caller.ts";
+import { type AccessLine, writeAccess } from "./access/access-log.ts";
 import { contractOf, toConnectError } from "./error-codes.ts";
 import { peerKey } from "./peer.ts";
 import { StreamGuard } from "./stream-guard.ts";
@@ -14,6 +16,9 @@ import { untilAborted } from "./until-aborted.ts";
 
 /** Who calls. Set before any handler runs; the default allows nothing. */
 export const callerKey = createContextKey<Caller>({ name: null, roles: [], address: null }, { description: "caller" });
+
+/** Called as soon as a call is known to be one: from then on it writes its own line in the log. */
+export const writesAccessKey = createContextKey<() => void>(() => undefined, { description: "writes its access line" });
 
 /** Names the call in answers (`x-request-id`), logs and references of internal errors. */
 export const requestIdKey = createContextKey<string>("", { description: "request id" });
@@ -43,12 +48,14 @@ interface OpenCall {
   readonly method: string;
   /** How the handler ended; undefined while it has not. */
   outcome: Code | "ok" | undefined;
+  /** Who called, where the call was refused. */
+  refusedTo: string | null;
   /** How the caller signed in, and how to ask again. */
   credentials: { readonly first: SignedIn; readonly authenticate: () => Promise<SignedIn> } | undefined;
 }
 
 const openCallKey = createContextKey<OpenCall>(
-  { id: "", method: "", outcome: undefined, credentials: undefined },
+  { id: "", method: "", outcome: undefined, refusedTo: null, credentials: undefined },
   { description: "open call" },
 );
 
@@ -80,23 +87,16 @@ export function createCallFrame({
         const code = codeWord(call, reason);
         const ms = clock.monotonic() - startedAt;
         observe({ method: call.method, code, ms });
-        const fields = {
-          method: call.method,
-          code,
-          ms: Math.round(ms),
-          caller: context.values.get(callerKey).name,
-          requestId: call.id,
-        };
-        // Probes come every few seconds, for ever.
-        if (call.method.startsWith("grpc.health.")) log.debug(fields, "request");
-        else log.info(fields, "request");
+        writeAccess(log, { method: call.method, code, ms, ...whoCalled(context), requestId: call.id });
       });
+      context.values.get(writesAccessKey)();
       try {
         const recheck = () => authenticate(context.requestHeader, context.values.get(peerKey), call.method);
         const caller = await recheck();
         context.values.set(callerKey, caller);
         call.credentials = { first: caller, authenticate: recheck };
       } catch (error) {
+        call.refusedTo = refusedCallerOf(error);
         throw toConnectError(error, contractOf(context.service.typeName), reportFor(call));
       }
     },
@@ -104,6 +104,11 @@ export function createCallFrame({
     recheckStreams: () => guard.lookAgain(),
   };
 }
+
+const whoCalled = ({ values }: HandlerContext): Pick<AccessLine, "address" | "caller"> => ({
+  address: values.get(peerKey).address,
+  caller: values.get(callerKey).name ?? values.get(openCallKey).refusedTo,
+});
 
 /** One span a call, in the caller's trace where that is accepted; the caller carries it to what the call causes. */
 function createTracing(acceptTraceparent: boolean): Interceptor {
@@ -175,6 +180,7 @@ function openCall(context: HandlerContext): OpenCall {
     id: requestIdFrom(context.requestHeader.get("x-request-id")),
     method: `${context.service.typeName}/${context.method.name}`,
     outcome: undefined,
+    refusedTo: null,
     credentials: undefined,
   };
   context.values.set(openCallKey, call).set(requestIdKey, call.id);

@@ -315,6 +315,7 @@ describe("errors and the log", () => {
       method: "forge.Forge/AddExpectedPowerShelf",
       code: "ok",
       ms: expect.any(Number),
+      address: "127.0.0.1",
       caller: "tester",
       requestId: "trace-1",
     });

@@ -5,6 +5,7 @@ import { Code } from "@connectrpc/connect";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import type { AppError } from "../../../kernel/errors.ts";
 import type { Log } from "../../../kernel/log.ts";
+import { shownPath } from "../access/shown-path.ts";
 import { toConnectError, toHttpError } from "../error-codes.ts";
 import { RPC_PATH } from "../rpc-refusals.ts";
 import { SAFE_HEADERS, safeHeaderLines } from "./safe-headers.ts";
@@ -15,9 +16,8 @@ export function logRefused(
   { method, url, socket }: IncomingMessage | Http2ServerRequest,
   refusal: AppError,
 ): void {
-  const path = url?.split("?", 1)[0]?.slice(0, 200);
   log.info(
-    { method: `${method} ${path}`, address: socket.remoteAddress ?? null, message: refusal.message },
+    { method: `${method} ${shownPath(url ?? "")}`, address: socket.remoteAddress ?? null, message: refusal.message },
     "request refused",
   );
 }

@@ -1,0 +1,25 @@
+import type { Log } from "../../../kernel/log.ts";
+import type { Authenticate } from "../../auth/authenticate.ts";
+import { refusedCallerOf } from "../../auth/refused-caller.ts";
+import type { RouteDeps } from "../../rest/route.ts";
+import { peerOf } from "../peer.ts";
+import { isHungUp, noteAccess } from "./access-log.ts";
+
+/** What every route passes through: its caller signs in, and what is a bug gets a reference. Both are in the log. */
+export const createRestFrame = (authenticate: Authenticate, log: Log): RouteDeps => ({
+  async authenticate({ headers, raw }, route) {
+    try {
+      const caller = await authenticate(new Headers(headers as Record<string, string>), peerOf(raw.socket), route);
+      noteAccess(raw, { caller: caller.name });
+      return caller;
+    } catch (error) {
+      noteAccess(raw, { caller: refusedCallerOf(error) });
+      throw error;
+    }
+  },
+  reportUnexpected(err, { id, raw }) {
+    if (isHungUp(raw, err)) log.debug({ err, requestId: id }, "the caller hung up");
+    else log.error({ err, requestId: id }, "request failed unexpectedly");
+    return id;
+  },
+});

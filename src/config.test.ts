@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { warnOfStricterDefaults } from "./config/stricter-defaults.ts";
 import { describeConfig, type LoadOptions, loadConfig, printConfig } from "./config.ts";
 import { AppError } from "./kernel/errors.ts";
 import { seconds } from "./kernel/time/duration.ts";
@@ -274,6 +275,16 @@ describe("rules over several settings", () => {
     expect(warned("--http-allowed-hosts", "mw.example,*.site.example")).toBe(false);
     expect(refusalOf({ argv: ["--http-allowed-hosts", "http://mw.example"] })).toContain("http.allowed_hosts");
     expect(refusalOf({ argv: ["--http-allowed-origins", "mw.example"] })).toContain("http.allowed_origins");
+  });
+
+  test("the greatest age of tokens is warned of until somebody has decided on it", () => {
+    const loaded = load({ argv: [] });
+    expect(loaded.config.auth.tokenMaxAge).toBe(90 * 86_400_000);
+    expect(warnOfStricterDefaults(loaded).join()).toContain("auth.token_max_age is 90d by default");
+    const off = load({ argv: ["--auth-token-max-age", "off"] });
+    expect(off.config.auth.tokenMaxAge).toBeNull();
+    expect(warnOfStricterDefaults(off).join()).not.toContain("auth.token_max_age");
+    expect(() => load({ argv: ["--auth-token-max-age", "0s"] })).toThrow("from 1h to 3650d, or off");
   });
 
   test("names of roles that a mapping leaves out are pointed at, since they give nothing", () => {

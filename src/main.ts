@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { warnOfStricterDefaults } from "./config/stricter-defaults.ts";
 import { checkFiles, type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
 import { AppError } from "./kernel/errors.ts";
 import type { Log } from "./kernel/log.ts";
@@ -139,7 +140,7 @@ async function checkConfig(argv: readonly string[]): Promise<number> {
   const loaded = loadConfig({ env: process.env, argv: rest.map(spellOut), profile });
   process.stdout.write(`${printConfig(loaded)}\n`);
   const { problems, warnings } = checkFiles(loaded);
-  for (const warning of warnings) process.stdout.write(`warning: ${warning}\n`);
+  for (const warning of [...warnings, ...warnOfStricterDefaults(loaded)]) process.stdout.write(`warning: ${warning}\n`);
   if (problems.length > 0) throw new AppError("invalid_argument", problems.join("\n"));
   loadRunbooks(loaded.config.scripts.directory);
   process.stdout.write("ok\n");

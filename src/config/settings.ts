@@ -77,6 +77,10 @@ export const SETTINGS = {
     default: "5s",
     doc: "How long a verified token is trusted without asking the database; a token revoked on another replica works this much longer.",
   }),
+  "auth.token_max_age": setting(kinds.durationOrOff("1h", "3650d"), {
+    default: "90d",
+    doc: "The greatest age of tokens made by `millwright token create`: older ones let nobody in. Those of before this setting count from the upgrade. Tokens of `auth.tokens`, of `millwright dev` and of agents have none. `off`: tokens last until they are revoked, or until the end that they were given.",
+  }),
   "auth.oidc.issuer": optional(kinds.url(["https", "http"]), {
     doc: "Issuer of the JSON Web Tokens to accept. Unset: none are.",
   }),

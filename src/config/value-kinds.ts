@@ -105,6 +105,14 @@ export const duration = (min: string, max: string): ValueKind<Duration> =>
     return value === undefined ? undefined : milliseconds(Math.round(value));
   });
 
+/** Null where it is off. */
+export const durationOrOff = (min: string, max: string): ValueKind<Duration | null> =>
+  kind(`a duration with its unit (ms, s, m, h or d) from ${min} to ${max}, or off`, (raw) => {
+    if (trimmed(raw) === "off" || raw === false) return null;
+    const value = between(parseDuration(raw), parseDuration(min) ?? 0, parseDuration(max) ?? 0);
+    return value === undefined ? undefined : milliseconds(Math.round(value));
+  });
+
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;

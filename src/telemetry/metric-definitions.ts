@@ -113,6 +113,11 @@ export const METRICS = {
     labels: ["kind"],
     doc: "Times that a thing was set apart, since its row cannot be read or what it led to cannot be written.",
   },
+  millwright_tokens_ending_by_age: {
+    type: "gauge",
+    labels: [],
+    doc: "Bearer tokens that reach auth.token_max_age within 14 days, and let nobody in from then on: `token list` shows which. The same on every replica.",
+  },
   millwright_fleet_listing_seconds: {
     type: "histogram",
     labels: ["outcome"],

@@ -8,6 +8,7 @@ import { Controller } from "../engine/controller.ts";
 import { runRetention } from "../engine/retention.ts";
 import { superviseLoops } from "../engine/supervisor.ts";
 import { runSweep } from "../engine/sweep.ts";
+import { collectTokenAges, runTokenUpkeep, type TokenUses } from "../engine/token-upkeep.ts";
 import { JournalTail } from "../engine/watch.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
@@ -83,6 +84,8 @@ export interface EngineWiring {
   /** Where simulated nodes reach the server, once it is up. Absent: there are none. */
   readonly simulatedNodesAt?: { readonly url: string | null };
   readonly things: readonly ThingParts[];
+  /** Absent: nobody signs in here. */
+  readonly tokenUses?: TokenUses;
 }
 
 const settingsOf = ({
@@ -112,12 +115,14 @@ const certificatesOf = ({ bmc }: Config, log: Log): DeviceTools =>
       }
     : {};
 
-function collectLoops(metrics: Metrics, db: Database, tail: JournalTail): void {
+function collectLoops({ metrics, db, clock, config }: EngineWiring, tail: JournalTail): void {
   metrics.collectWith(async () => {
     const { lagSeconds } = await measureChecks(db);
     return { millwright_condition_lag_seconds: [{ labels: {}, value: lagSeconds }] };
   });
   metrics.collectWith(collectFleet(db));
+  metrics.collectWith(collectRackAdmission(db));
+  metrics.collectWith(collectTokenAges({ db, clock, maxAge: config.auth.tokenMaxAge }));
   metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
 }
 
@@ -150,6 +155,11 @@ const servedBy = ({ seededMedia, maas, allocator }: EngineWiring) => ({
   ...(maas && { maas }),
   ...(allocator && { allocator }),
 });
+
+const tokenLoop =
+  ({ db, log, clock, config }: EngineWiring, uses: TokenUses) =>
+  (signal: AbortSignal) =>
+    runTokenUpkeep({ db, log, clock, uses, maxAge: config.auth.tokenMaxAge }, signal);
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
@@ -209,8 +219,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     onWake: () => controller.nudge(),
   });
   const tail = new JournalTail({ db, log, most: config.watch.most });
-  collectLoops(metrics, db, tail);
-  metrics.collectWith(collectRackAdmission(db));
+  collectLoops(wiring, tail);
   const nudgeAll = () => {
     controller.nudge();
     tail.nudge();
@@ -227,6 +236,7 @@ export function startEngine(wiring: EngineWiring): Engine {
         if (!signal.aborted) await once(signal, "abort");
       },
       sweep: (signal) => runSweep({ db, stores, log, every: config.engine.sweepInterval }, signal),
+      ...(wiring.tokenUses && { tokens: tokenLoop(wiring, wiring.tokenUses) }),
       retention: (signal) => runRetention({ db, log, retention: config.history.retention }, signal),
     },
     log,

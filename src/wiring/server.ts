@@ -16,6 +16,7 @@ import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
 import { type Config, createAddressFilter, namesOf } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
+import { TokenUses } from "../engine/token-upkeep.ts";
 import type { Log } from "../kernel/log.ts";
 import { namedList } from "../kernel/named-list.ts";
 import { readingFor } from "../kernel/time/clock.ts";
@@ -99,7 +100,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     metrics.collectWith(async () => ({
       millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
     }));
-    const replica = randomUUID();
+    const [replica, tokenUses] = [randomUUID(), new TokenUses(clock)];
     const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });
     const { artifacts, missingFiles } = firmwareFiles;
     stops.add("downloads of missing firmware files", async () => missingFiles.close());
@@ -118,6 +119,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       runbooks,
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
       clock,
+      tokenUses,
       firmwareFiles,
       seededMedia,
       maas,
@@ -127,8 +129,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ...(options.simulatedNodesAt && { simulatedNodesAt: options.simulatedNodesAt }),
     });
     stops.add("the engine", () => engine.stop());
-    const { providers } = engine.hardware;
-    const { clusterAccess } = engine.hardware;
+    const { providers, clusterAccess } = engine.hardware;
     const deps: ServiceDeps = {
       db,
       lists,
@@ -145,6 +146,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       artifacts,
       missingFiles,
       rackLimits: engine.rackLimits,
+      tokenRules: tokenRulesOf(config),
       clock,
     };
     void sweepArtifacts(db, artifacts).catch((err: unknown) => log.warn({ err }, "firmware files were not swept"));
@@ -153,7 +155,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     stops.add("the active runs", async () => {
       if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
     });
-    const api = await startSurfaces({ config, log, version, deps, clock, metrics, replica, engine, things }, stops);
+    const api = await startSurfaces(
+      { config, log, version, deps, clock, metrics, replica, engine, things, tokenUses },
+      stops,
+    );
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
     stops.add("the endpoints file", async () => file.remove());
     isUp = true;
@@ -168,6 +173,11 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     throw error;
   }
 }
+
+const tokenRulesOf = ({ auth }: Config) => ({
+  maxAge: auth.tokenMaxAge,
+  configured: auth.tokens.map(({ name }) => name),
+});
 
 async function cancelRuns(deps: ServiceDeps, { shutdown }: Config, log: Log): Promise<void> {
   const canceled = await cancelActiveRuns(deps);
@@ -222,6 +232,7 @@ interface Surfaces {
   readonly replica: string;
   readonly engine: Engine;
   readonly things: readonly ThingParts[];
+  readonly tokenUses: TokenUses;
 }
 
 async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
@@ -232,6 +243,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     access,
     verify: (token) => verifyToken(deps, token),
     clock,
+    used: (id) => surfaces.tokenUses.note(id),
   });
   const health = new HealthSwitch(false);
   const startedAt = clock.now();

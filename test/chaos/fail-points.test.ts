@@ -99,6 +99,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "strange-boots:written",
     "tokens:bound",
     "tokens:created",
+    "tokens:name-given-up",
     "tokens:revoked",
     "withdrawals:written",
   ],

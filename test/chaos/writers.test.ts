@@ -38,6 +38,7 @@ const KILLS: readonly Kill[] = [
   { at: "secrets:removed",        write: "drop the secret",             before: ["keep a secret"],                           tables: ["secrets"] },
   { at: "sign-in-ledger:lifted",  write: "give shelf one its credentials again", before: ["create shelf one", "note a rejected sign-in", "note a rejected sign-in"], tables: ["journal", "power_shelves", "secrets", "sign_in_ledger"] },
   { at: "tokens:created",         write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
+  { at: "tokens:name-given-up",   write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
   { at: "tokens:revoked",         write: "revoke all tokens",           before: ["create a token"],                          tables: ["journal", "tokens"] },
   { at: "machine-identities:written", write: "register a machine",      before: [],                                          tables: ["condition_looks", "journal", "machine_identities", "machines", "work"] },
   { at: "machine-identities:written", write: "replace its MAC addresses", before: ["register a machine"],                    tables: ["journal", "machine_identities", "machines"] },

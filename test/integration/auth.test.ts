@@ -9,10 +9,12 @@ import { createAuthenticator } from "../../src/api/auth/authenticate.ts";
 import { createBearerTokens } from "../../src/api/auth/bearer-tokens.ts";
 import { ensureDevToken } from "../../src/api/auth/dev-token.ts";
 import { type Peer, peerOf } from "../../src/api/transport/peer.ts";
+import { TokenUses, warnOfAge } from "../../src/engine/token-upkeep.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import { systemClock } from "../../src/kernel/time/clock.ts";
-import { seconds } from "../../src/kernel/time/duration.ts";
-import { tokenListing } from "../../src/store/access/token-list.ts";
-import { createToken, revokeToken, verifyToken } from "../../src/store/access/tokens.ts";
+import { hours, seconds } from "../../src/kernel/time/duration.ts";
+import { tokenListing, tokenListingFor } from "../../src/store/access/token-list.ts";
+import { createToken, noteUses, revokeToken, tokensThatAge, verifyToken } from "../../src/store/access/tokens.ts";
 import { access } from "../../src/wiring/things/all-things.ts";
 import { needing } from "../support/counterparts/needing.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -86,16 +88,91 @@ describe("the token store", () => {
     expect(await revokeToken(db, "0000000000000000", now)).toBeNull();
   });
 
-  test("notes the last use, to about a minute", async () => {
+  test("refuses a token of the greatest age, or at the end that it was given if that is earlier", async () => {
     const { db } = database;
-    const { id, token } = await createToken(db, { name: "used", roles: ["viewer"], createdBy: "dev" });
-    const lastUse = async () => (await listed()).find((row) => row.id === id)?.lastUsedAt;
-    expect(await lastUse()).toBeNull();
-    await verifyToken(db, token, now);
-    await verifyToken(db, token, later(59_000));
-    expect(await lastUse()).toEqual(now);
-    await verifyToken(db, token, later(60_000));
-    expect(await lastUse()).toEqual(later(60_000));
+    const { token, agedFrom } = await createToken(db, { name: "old", roles: ["viewer"], createdBy: "dev" });
+    const end = new Date((agedFrom?.getTime() ?? 0) + hours(24));
+    const just = new Date(end.getTime() - 1);
+    expect(await verifyToken(db, token, just, hours(24))).toMatchObject({ status: "valid", expiresAt: end });
+    expect(await verifyToken(db, token, end, hours(24))).toEqual({ status: "expired", at: end });
+    expect(await verifyToken(db, token, end)).toMatchObject({ status: "valid", expiresAt: null });
+    const given = { name: "shorter", roles: ["viewer"], createdBy: "dev", expiresAt: just };
+    const short = await createToken(db, given);
+    expect(await verifyToken(db, short.token, just, hours(24))).toEqual({ status: "expired", at: just });
+    const ageless = await createToken(db, { name: "dev", roles: ["admin"], createdBy: "dev", ageless: true });
+    expect(await verifyToken(db, ageless.token, end, hours(24))).toMatchObject({ status: "valid", expiresAt: null });
+  });
+
+  test("names the tokens that their age will end soon, and no others", async () => {
+    const { db } = database;
+    await db.execute("update tokens set revoked_at = now() where revoked_at is null");
+    const made = (name: string, more: object) => createToken(db, { name, roles: ["viewer"], createdBy: "x", ...more });
+    const { agedFrom } = await made("ages", {});
+    const at = (days: number) => new Date((agedFrom?.getTime() ?? 0) + hours(24 * days));
+    await made("ends before", { expiresAt: at(80) });
+    await made("ageless", { ageless: true });
+    const soon = (day: number) => tokensThatAge(db, { from: at(day), to: at(day + 14), maxAge: hours(24 * 90) });
+    expect(await soon(75)).toEqual([]);
+    expect(await soon(76.1)).toEqual(["ages"]);
+    expect(await soon(90.1)).toEqual([]);
+    const listing = tokenListingFor(hours(24 * 90));
+    const ended = [{ field: "status", operator: "=", value: "expired" }] as const;
+    const expired = () =>
+      listing.collect(db, { filter: [...ended], order: listing.order, limit: 9 }, ({ name }) => name);
+    expect(await expired()).toEqual([]);
+    await db.execute("update tokens set aged_from = aged_from - interval '91 days' where name = 'ages'");
+    expect(await expired()).toEqual(["ages"]);
+    await db.execute("update tokens set aged_from = aged_from + interval '91 days' where name = 'ages'");
+    const lines: string[] = [];
+    const clock = { ...systemClock, now: () => at(80), monotonic: () => 0 };
+    const log = { ...silentLog, warn: (_: object, text: string) => lines.push(text) };
+    await warnOfAge({ db, log: log as never, clock, maxAge: hours(24 * 90) });
+    expect(lines).toEqual([expect.stringContaining("end then: ages;")]);
+  });
+
+  test("gives two tokens that work two names, also when both are made at once", { tags: "race" }, async () => {
+    const { db } = database;
+    const made = () => createToken(db, { name: "one of a kind", roles: ["viewer"], createdBy: "dev" });
+    const outcomes = await Promise.allSettled([made(), made(), made()]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected", "rejected"]);
+  });
+
+  test("notes the last use, to about a minute, also when several replicas do", { tags: "race" }, async () => {
+    const { db } = database;
+    const { id } = await createToken(db, { name: "used", roles: ["viewer"], createdBy: "dev" });
+    const row = async () => {
+      const [found] = await db.query<{ at: Date | null; written: string }>(
+        "select last_used_at as at, xmin::text as written from tokens where id = $1",
+        [id],
+      );
+      return found;
+    };
+    expect((await row())?.at).toBeNull();
+    await Promise.all([1, 2, 3].map((ms) => noteUses(db, new Map([[id, later(ms)]]))));
+    const first = await row();
+    expect(first?.at?.getTime()).toBeGreaterThan(now.getTime());
+    await noteUses(db, new Map([[id, later(59_000)]]));
+    expect(await row()).toEqual(first);
+    await noteUses(db, new Map([[id, later(61_000)]]));
+    expect((await row())?.at).toEqual(later(61_000));
+  });
+
+  test("keeps uses that could not be written, and lets no call wait for them", async () => {
+    const { db } = database;
+    const { id, token } = await createToken(db, { name: "busy", roles: ["viewer"], createdBy: "dev" });
+    const uses = new TokenUses(systemClock);
+    const verify = (text: string) => verifyToken(db, text, new Date());
+    const options = { verify, known: [], cacheFor: seconds(5), clock: systemClock };
+    const tokens = createBearerTokens({ ...options, used: (tokenId) => uses.note(tokenId) });
+    await db.transaction(async (tx) => {
+      await tx.query("select from tokens where id = $1 for update", [id]);
+      await tokens.identify(token); // somebody else holds the row, and the call goes on
+    });
+    const away = { execute: () => Promise.reject(new Error("away")) } as unknown as typeof db;
+    await expect(uses.write(away)).rejects.toThrow("away");
+    await uses.write(db);
+    const [row] = await db.query<{ at: Date | null }>("select last_used_at as at from tokens where id = $1", [id]);
+    expect(row?.at).not.toBeNull();
   });
 });
 

@@ -28,7 +28,7 @@ export declare type CreateTokenRequest = Message<"millwright.v1.CreateTokenReque
   roles: string[];
 
   /**
-   * Absent: it does not expire.
+   * Absent: it lasts as long as auth.token_max_age allows.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 3;
    */
@@ -56,6 +56,13 @@ export declare type CreateTokenResponse = Message<"millwright.v1.CreateTokenResp
    * @generated from field: string token = 2;
    */
   token: string;
+
+  /**
+   * When it stops working: at expires_at, or at auth.token_max_age. Absent: never.
+   *
+   * @generated from field: google.protobuf.Timestamp valid_until = 3;
+   */
+  validUntil?: Timestamp | undefined;
 };
 
 /**
@@ -165,7 +172,7 @@ export declare type Token = Message<"millwright.v1.Token"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Absent: it does not expire.
+   * The end that it was given; absent: none.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
@@ -184,6 +191,13 @@ export declare type Token = Message<"millwright.v1.Token"> & {
    * @generated from field: google.protobuf.Timestamp last_used_at = 7;
    */
   lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * When it stops working: at expires_at, or at auth.token_max_age if that is earlier. Absent: never.
+   *
+   * @generated from field: google.protobuf.Timestamp valid_until = 8;
+   */
+  validUntil?: Timestamp | undefined;
 };
 
 /**
@@ -227,7 +241,7 @@ export declare const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse>;
  */
 export declare const TokenService: GenService<{
   /**
-   * Makes a token. The answer is the only time at which it is shown; the server keeps a hash.
+   * Makes a token. ALREADY_EXISTS when a token that works has the name. The answer is the only time at which it is shown; the server keeps a hash.
    *
    * @generated from rpc millwright.v1.TokenService.CreateToken
    */

@@ -33,15 +33,18 @@ export interface AuthenticationOptions {
   /** Of the token store. */
   verify(token: string): Promise<TokenVerdict>;
   readonly clock: Clock;
+  /** Told of each call with a token from the database. */
+  readonly used?: (tokenId: string) => void;
 }
 
 /** Everything that signs callers in, as configured. `tokens.forget(id)` is to be called after a revocation. */
-export function createAuthentication({ settings, access, verify, clock }: AuthenticationOptions): {
+export function createAuthentication({ settings, access, verify, clock, used }: AuthenticationOptions): {
   readonly authenticate: Authenticate;
   readonly tokens: BearerTokens;
 } {
   const { mode, oidc, mtls } = settings;
-  const tokens = createBearerTokens({ verify, known: settings.tokens, cacheFor: settings.tokenCache, clock });
+  const { tokens: known, tokenCache: cacheFor } = settings;
+  const tokens = createBearerTokens({ verify, known, cacheFor, clock, ...(used && { used }) });
   const { issuer, audience } = oidc;
   const identifyJwt =
     issuer === null || audience === null

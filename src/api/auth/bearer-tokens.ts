@@ -18,6 +18,8 @@ export interface BearerTokenOptions {
   /** How long a good verdict is trusted; a revocation elsewhere takes that long to be seen here. */
   readonly cacheFor: Duration;
   readonly clock: Clock;
+  /** Told of each call with a token from the database, agents' excepted; must be quick. */
+  readonly used?: (tokenId: string) => void;
 }
 
 export interface BearerTokens {
@@ -33,7 +35,7 @@ interface Cached {
   readonly until: number;
 }
 
-export function createBearerTokens({ verify, known, cacheFor, clock }: BearerTokenOptions): BearerTokens {
+export function createBearerTokens({ verify, known, cacheFor, clock, used }: BearerTokenOptions): BearerTokens {
   // Keyed by digest: the tokens themselves do not stay in memory.
   const cache = new Map<string, Cached>();
   let forgotten = 0;
@@ -79,6 +81,8 @@ export function createBearerTokens({ verify, known, cacheFor, clock }: BearerTok
       const verdict = await verdictOn(token, hash.toString("hex"));
       if (verdict.status === "valid") {
         const { id: tokenId, boundTo: nodeId } = verdict;
+        // Of agents, who call all the time, it is written elsewhere when they were heard last.
+        if (nodeId === null) used?.(tokenId);
         const identity = {
           ...identityOf(verdict.name, verdict.roles, "the token"),
           ...(nodeId !== null && { agent: { nodeId, tokenId } }),

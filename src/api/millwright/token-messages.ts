@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CreateTokenRequest, TokenSchema } from "../../../contract/millwright/v1/token_pb.js";
-import type { CreateToken, TokenRow } from "../../services/system/tokens.ts";
+import type { CreateToken, ListedToken } from "../../services/system/tokens.ts";
 import { dateFrom, timestampOf } from "../convert/fields.ts";
 
 export const createTokenFrom = ({ name, roles, expiresAt }: CreateTokenRequest): CreateToken => ({
@@ -9,7 +9,7 @@ export const createTokenFrom = ({ name, roles, expiresAt }: CreateTokenRequest):
   expiresAt: dateFrom(expiresAt, "expires_at"),
 });
 
-export const tokenOf = (row: TokenRow): MessageInitShape<typeof TokenSchema> => ({
+export const tokenOf = (row: ListedToken): MessageInitShape<typeof TokenSchema> => ({
   id: row.id,
   name: row.name,
   roles: [...row.roles],
@@ -17,4 +17,5 @@ export const tokenOf = (row: TokenRow): MessageInitShape<typeof TokenSchema> => 
   expiresAt: timestampOf(row.expiresAt),
   revokedAt: timestampOf(row.revokedAt),
   lastUsedAt: timestampOf(row.lastUsedAt),
+  validUntil: timestampOf(row.validUntil),
 });

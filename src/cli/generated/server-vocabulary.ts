@@ -16,6 +16,7 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"flag":"--auth-mode","takes":"value","words":["required","off"],"default":"required","dev":"","doc":"`off` lets everybody do everything, without a name; allowed only while both listeners are on loopback."},
     {"flag":"--auth-tokens","takes":"value","words":[],"default":"[]","dev":"","doc":"Bearer tokens that are known by their SHA-256 alone, beside those kept in the database: a way in before there is any other. Use long random tokens."},
     {"flag":"--auth-token-cache","takes":"value","words":[],"default":"5s","dev":"","doc":"How long a verified token is trusted without asking the database; a token revoked on another replica works this much longer."},
+    {"flag":"--auth-token-max-age","takes":"value","words":[],"default":"90d","dev":"","doc":"The greatest age of tokens made by `millwright token create`: older ones let nobody in. Those of before this setting count from the upgrade. Tokens of `auth.tokens`, of `millwright dev` and of agents have none. `off`: tokens last until they are revoked, or until the end that they were given."},
     {"flag":"--auth-oidc-issuer","takes":"value","words":[],"default":"","dev":"","doc":"Issuer of the JSON Web Tokens to accept. Unset: none are."},
     {"flag":"--auth-oidc-audience","takes":"value","words":[],"default":"","dev":"","doc":"The audience that a JSON Web Token must name."},
     {"flag":"--auth-oidc-jwks-url","takes":"value","words":[],"default":"","dev":"","doc":"Where the issuer publishes its keys."},

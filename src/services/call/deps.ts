@@ -2,6 +2,7 @@ import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
 import type { SeedWriter } from "../../capabilities/seeds/seed.ts";
 import type { SeededMedia } from "../../capabilities/seeds/seeded-media.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import type { RackLimits } from "../../lifecycles/rack/plan-work.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
@@ -43,10 +44,19 @@ export interface ServiceDeps {
   readonly artifacts?: Artifacts;
   /** Those of them that only other replicas have. Absent: what is not here does not come. */
   readonly missingFiles?: MissingFiles;
+  /** What tokens keep to. Absent: they grow as old as they like. */
+  readonly tokenRules?: TokenRules;
   /** What racks keep to. Absent: the defaults of the settings. */
   readonly rackLimits?: RackLimits;
   /** Absent: the system's. */
   readonly clock?: Clock;
+}
+
+export interface TokenRules {
+  /** Null: none. */
+  readonly maxAge: Duration | null;
+  /** The names of the tokens in the configuration. */
+  readonly configured: readonly string[];
 }
 
 export const nowOf = ({ clock = systemClock }: Pick<ServiceDeps, "clock">): Date => clock.now();

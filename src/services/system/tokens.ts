@@ -1,16 +1,18 @@
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
-import { tokenListing } from "../../store/access/token-list.ts";
+import { type ListedToken, tokenListingFor } from "../../store/access/token-list.ts";
 import * as store from "../../store/access/tokens.ts";
 import * as journal from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
+import { isUniqueViolation, type Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
 import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { isRole, ROLES, type Role } from "../call/roles.ts";
 
-export type { TokenRow, TokenVerdict } from "../../store/access/tokens.ts";
+export type { ListedToken } from "../../store/access/token-list.ts";
+export type { TokenVerdict } from "../../store/access/tokens.ts";
 
 /** Tokens have no lifecycle, but what is done with them is audited. */
 export const TOKEN_KIND = "token";
@@ -18,8 +20,10 @@ export const TOKEN_KIND = "token";
 export interface CreateToken {
   readonly name: string;
   readonly roles: readonly string[];
-  /** Null: it does not expire. */
+  /** Null: it lasts as long as tokens may. */
   readonly expiresAt: Date | null;
+  /** Has no greatest age, and shares its name. */
+  readonly ageless?: boolean;
 }
 
 const LONGEST_NAME = 256;
@@ -29,28 +33,47 @@ export async function createToken(
   deps: ServiceDeps,
   caller: Caller,
   input: CreateToken,
-): Promise<{ readonly id: string; readonly token: string }> {
+): Promise<{ readonly id: string; readonly token: string; readonly validUntil: Date | null }> {
   const name = checkName(input.name);
   const roles = checkRoles(input.roles);
-  const { expiresAt } = input;
+  const { expiresAt, ageless = false } = input;
+  const maxAge = maxAgeOf(deps);
   const now = nowOf(deps);
   if (expiresAt !== null && expiresAt <= now) {
     throw new AppError("invalid_argument", `expires_at: ${expiresAt.toISOString()} is not in the future`, {
       field: "expires_at",
     });
   }
-  return deps.db.transaction(async (tx) => {
-    const created = await store.createToken(tx, { name, roles, createdBy: actorOf(caller), expiresAt });
+  if (!ageless && deps.tokenRules?.configured.includes(name)) throw nameTaken(name, "the configuration (auth.tokens)");
+  const work = async (tx: Transaction) => {
+    await store.giveUpName(tx, name, now, maxAge);
+    const created = await store.createToken(tx, { name, roles, createdBy: actorOf(caller), expiresAt, ageless });
     const data = { name, roles, expires_at: expiresAt?.toISOString() ?? null };
     await journal.append(tx, [{ ...entryOf(caller, created.id), version: 1, type: "created", data }]);
     journal.announce(tx);
-    return created;
+    const { id, token, agedFrom } = created;
+    return { id, token, validUntil: store.endOfToken({ expiresAt, agedFrom }, maxAge) };
+  };
+  return deps.db.transaction(work).catch((error: unknown) => {
+    throw isUniqueViolation(error, store.LIVING_NAMES) ? nameTaken(name, "a token that works") : error;
   });
 }
 
+const maxAgeOf = ({ tokenRules }: ServiceDeps) => tokenRules?.maxAge ?? null;
+
+const nameTaken = (name: string, by: string): AppError =>
+  new AppError(
+    "already_exists",
+    `name: ${JSON.stringify(name)} is that of ${by}; the record of calls must tell callers apart`,
+    {
+      field: "name",
+      next: "choose another name, or end the other token: millwright token list",
+    },
+  );
+
 /** Filtered and sorted as every list; by name, then id, unless the request says. */
-export const pageTokens = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<store.TokenRow>> =>
-  pageList(deps, tokenListing, request, { show: (row) => row });
+export const pageTokens = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<ListedToken>> =>
+  pageList(deps, tokenListingFor(maxAgeOf(deps)), request, { show: (row) => row });
 
 /** Ends a token at once; asking again is harmless. */
 export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
@@ -72,8 +95,8 @@ export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string)
 }
 
 /** Whether a token lets its bearer in. */
-export const verifyToken = (deps: Pick<ServiceDeps, "db" | "clock">, token: string): Promise<store.TokenVerdict> =>
-  store.verifyToken(deps.db, token, nowOf(deps));
+export const verifyToken = (deps: ServiceDeps, token: string): Promise<store.TokenVerdict> =>
+  store.verifyToken(deps.db, token, nowOf(deps), maxAgeOf(deps));
 
 const entryOf = (caller: Caller, id: string) => ({
   kind: TOKEN_KIND,

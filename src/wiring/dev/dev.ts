@@ -61,7 +61,7 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
     );
     const { path } = await ensureDevToken(options.config.dataDir, {
       verify: (token) => verifyToken(server.deps, token),
-      create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null }),
+      create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null, ageless: true }),
     });
     // Firmware first: a rack that is whole takes the default that there is by then.
     await recordSimulatedFirmware(server.deps, caller, simulator.controlUrl);

@@ -497,9 +497,22 @@ describe("tokens", () => {
     await expect(list("secret=x")).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
+  test("have a name that no other token which works has", async () => {
+    const first = await it.tokens.createToken({ name: "ci", roles: ["viewer"] });
+    expect(first.validUntil).toBeUndefined();
+    const again = () => it.tokens.createToken({ name: " ci ", roles: ["viewer"] });
+    const before = await dumpTables(it.db);
+    expect(await refusal(again())).toMatchObject({ code: Code.AlreadyExists, field: "name" });
+    expect(await dumpTables(it.db)).toEqual(before);
+    await it.db.execute("update tokens set expires_at = now() where id = $1", [first.id]);
+    const second = await again(); // one that has ended does not keep its name
+    await it.tokens.revokeToken({ id: second.id });
+    await again();
+  });
+
   test("page by name and id", async () => {
     const wanted = new Set<string>();
-    for (const name of ["zed", "amy", "zed"]) wanted.add((await it.tokens.createToken({ name, roles: ["viewer"] })).id);
+    for (const name of ["zed", "amy", "zoe"]) wanted.add((await it.tokens.createToken({ name, roles: ["viewer"] })).id);
     const names: string[] = [];
     let pageToken = "";
     do {
@@ -508,7 +521,7 @@ describe("tokens", () => {
       names.push(...page.tokens.filter(({ id }) => wanted.has(id)).map(({ name }) => name));
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
-    expect(names).toEqual(["amy", "zed", "zed"]);
+    expect(names).toEqual(["amy", "zed", "zoe"]);
   });
 
   test.each([

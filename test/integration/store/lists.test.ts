@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { operatorsOf, typeNameOf, wordsOf } from "../../../src/kernel/filter/fields.ts";
 import { type FieldValue, type Filter, type FilterTerm, judgeFilter } from "../../../src/kernel/filter/filter.ts";
 import type { SortKey } from "../../../src/kernel/filter/order-by.ts";
-import { tokenListing } from "../../../src/store/access/token-list.ts";
+import { hours } from "../../../src/kernel/time/duration.ts";
+import { tokenListingFor } from "../../../src/store/access/token-list.ts";
 import { expectedPowerShelfListing } from "../../../src/store/expected-power-shelf/expected-power-shelf-list.ts";
 import { installListing } from "../../../src/store/install/install-list.ts";
 import { machineListing } from "../../../src/store/machine/machine-list.ts";
@@ -31,7 +32,7 @@ const LISTINGS = [
   rackListing,
   expectedPowerShelfListing,
   installListing,
-  tokenListing,
+  tokenListingFor(hours(5 * 24)),
 ].map((listing) => listing as unknown as AnyListing);
 const nameOf = ({ name }: AnyListing) => name as ListedKind;
 

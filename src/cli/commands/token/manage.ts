@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Token, TokenSchema, TokenService } from "../../../../contract/millwright/v1/token_pb.js";
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
@@ -21,7 +21,7 @@ export async function createToken(session: Session, name: string, options: Creat
     options.expiresIn === undefined
       ? undefined
       : session.terminal.now().getTime() + parseDuration(options.expiresIn, "--expires-in");
-  const { id, token } = await client.createToken(
+  const { id, token, validUntil } = await client.createToken(
     {
       name,
       roles: [...options.role],
@@ -33,16 +33,30 @@ export async function createToken(session: Session, name: string, options: Creat
   );
   // The token alone goes to standard output, so that it can be sent straight into a file.
   if (session.style().format === "table") {
-    session.terminal.stderr.write(`Token ${id} for ${name}; it is shown only this once:\n`);
+    const until = validUntil ? `, valid until ${clockTime(validUntil)}` : "";
+    session.terminal.stderr.write(`Token ${id} for ${name}${until}; it is shown only this once:\n`);
     session.terminal.stdout.write(`${token}\n`);
     return;
   }
-  await printDone(session, "", { id, name, token });
+  await printDone(session, "", { id, name, token, ...(validUntil && { valid_until: isoTime(validUntil) }) });
 }
 
 function standing(token: Token, now: Date): string {
   if (token.revokedAt) return "revoked";
-  return token.expiresAt && toDate(token.expiresAt) <= now ? "expired" : "valid";
+  const end = endOf(token);
+  if (!end) return "valid";
+  const left = toDate(end).getTime() - now.getTime();
+  if (left <= 0) return "expired";
+  // One that was made for a few days has not come unawares.
+  return left <= ENDS_SOON && end !== token.expiresAt ? "ends soon" : "valid";
+}
+
+const ENDS_SOON = 14 * 86_400_000;
+
+/** A server of before tokens had a greatest age tells of the end alone that they were given. */
+function endOf({ validUntil, expiresAt }: Token): Timestamp | undefined {
+  const isGiven = expiresAt && validUntil && toDate(expiresAt).getTime() === toDate(validUntil).getTime();
+  return isGiven ? expiresAt : (validUntil ?? expiresAt);
 }
 
 const columns: readonly Column<Token>[] = [
@@ -58,8 +72,8 @@ const columns: readonly Column<Token>[] = [
   },
   {
     title: "EXPIRES",
-    cell: (token) => clockTime(token.expiresAt) || "never",
-    plain: (token) => isoTime(token.expiresAt),
+    cell: (token) => clockTime(endOf(token)) || "never",
+    plain: (token) => isoTime(endOf(token)),
   },
   {
     title: "LAST USED",

@@ -10,12 +10,18 @@ test("a new token alone goes to the output, so that it can be sent into a file",
   const result = await runAgainst(
     (router) =>
       router.service(TokenService, {
-        createToken: (request) => ({ ...noted(sent, request), id: "t1", token: "mw_secret" }),
+        createToken: (request) => ({
+          ...noted(sent, request),
+          id: "t1",
+          token: "mw_secret",
+          validUntil: { seconds: 60n },
+        }),
       }),
     "token create ci --role operator viewer --expires-in 1d",
     { now: new Date(0) },
   );
-  expect(result).toEqual({ code: 0, out: "mw_secret\n", err: "Token t1 for ci; it is shown only this once:\n" });
+  const err = expect.stringMatching(/^Token t1 for ci, valid until 1970-01-01 \S+; it is shown only this once:\n$/);
+  expect(result).toEqual({ code: 0, out: "mw_secret\n", err });
   expect(sent[0]).toMatchObject({ name: "ci", roles: ["operator", "viewer"], expiresAt: { seconds: 86_400n } });
 });
 
@@ -29,6 +35,7 @@ test("the list turns pages and tells which tokens still work", async () => {
             : {
                 tokens: [
                   { id: "b", name: "two" },
+                  { id: "d", name: "four", validUntil: { seconds: BigInt(Math.floor(Date.now() / 1000) + 86_400) } },
                   { id: "c", name: "three", revokedAt: { seconds: 1n } },
                 ],
               },
@@ -37,6 +44,7 @@ test("the list turns pages and tells which tokens still work", async () => {
   );
   expect(out).toMatch(/a +one +- +expired/);
   expect(out).toMatch(/b +two +- +valid/);
+  expect(out).toMatch(/d +four +- +ends soon/);
   expect(out).toMatch(/c +three +- +revoked/);
 });
 

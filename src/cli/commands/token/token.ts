@@ -17,7 +17,7 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
         .choices(roles)
         .makeOptionMandatory(),
     )
-    .option("--expires-in <duration>", "when it ends, such as 30d; never when left out")
+    .option("--expires-in <duration>", "when it ends, such as 30d; at the server's auth.token_max_age at the latest")
     .addHelpText(
       "after",
       "\nRoles: admin may do everything; operator may also change things; viewer may only read. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExample:\n  millwright token create ci --role operator --expires-in 30d > token",

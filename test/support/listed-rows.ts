@@ -138,6 +138,47 @@ export const LISTED_ROWS = {
       [from, count],
     );
   },
+  clusters: (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into clusters (name, api_url, created_at, created_by)
+       select 'c-' || lpad(i::text, 5, '0'), 'https://10.0.0.' || i % 5 || ':6443', '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds', 'ann'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  images: (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into images (name, kind, location, digest, success_proof, seed, seed_on, created_at, created_by)
+       select 'i-' || lpad(i::text, 5, '0'), (array['iso', 'disk', 'netboot'])[1 + i % 3], 'http://images/' || i % 7, 'sha256:' || repeat(to_hex(i % 16), 64),
+              (array['ssh', 'token'])[1 + i % 2], case when i % 3 = 0 then (array['nocloud', 'kickstart'])[1 + i % 2] end,
+              case when i % 6 = 0 then 'image' end, '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds', 'ann'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  "cloud-init documents": (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into cloud_init_documents (name, content, created_at, created_by)
+       select 'd-' || lpad(i::text, 5, '0'), 'secret', '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds', 'ann'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  plans: (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into plans (plan_id, display_name, steps, created_at, created_by)
+       select 'p-' || lpad(i::text, 5, '0'), 'Plan ' || i % 5, jsonb_build_array(
+                jsonb_build_object('name', 'first', 'kind', (array['reboot', 'ssh'])[1 + i % 2], 'timeoutSeconds', 60, 'maxRetries', 0, 'payload', '{}'::jsonb),
+                jsonb_build_object('name', 'Step-' || i % 3, 'kind', 'repave', 'timeoutSeconds', 60, 'maxRetries', 0, 'payload', '{}'::jsonb)),
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds', 'ann'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
+  "fleet sites": (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into fleet_sites (name, url, description, is_enabled, retain_in_maas, created_at, updated_at, created_by)
+       select 's-' || lpad(i::text, 5, '0'), 'https://maas' || i % 5 || '/MAAS', case when i % 2 = 0 then '' else 'Hall ' || i % 3 end, i % 3 > 0, i % 4 > 0,
+              '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds', '2026-01-02T00:00:00Z'::timestamptz + i % 5 * interval '1 hour', 'ann'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
   /** Besides, tokens of agents, which are in no list. */
   tokens: (db: Queryable, from: number, count: number) =>
     db.execute(

@@ -101,6 +101,27 @@ export declare type ListCloudInitRequest = Message<"millwright.v1.ListCloudInitR
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Such as name^=cloud-init/; docs/reference/filters.md has the fields. It must be the same on every page.
+   *
+   * @generated from field: string filter = 3;
+   */
+  filter: string;
+
+  /**
+   * Such as created_at desc. Empty: by name. It must be the same on every page.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * Also count all documents that the request finds.
+   *
+   * @generated from field: bool with_total = 5;
+   */
+  withTotal: boolean;
 };
 
 /**
@@ -124,6 +145,13 @@ export declare type ListCloudInitResponse = Message<"millwright.v1.ListCloudInit
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
 };
 
 /**

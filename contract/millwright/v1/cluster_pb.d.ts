@@ -150,6 +150,27 @@ export declare type ListClustersRequest = Message<"millwright.v1.ListClustersReq
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Such as api_url~example.com; docs/reference/filters.md has the fields. It must be the same on every page.
+   *
+   * @generated from field: string filter = 3;
+   */
+  filter: string;
+
+  /**
+   * Such as created_at desc. Empty: by name. It must be the same on every page.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * Also count all clusters that the request finds.
+   *
+   * @generated from field: bool with_total = 5;
+   */
+  withTotal: boolean;
 };
 
 /**
@@ -173,6 +194,13 @@ export declare type ListClustersResponse = Message<"millwright.v1.ListClustersRe
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
 };
 
 /**
@@ -334,6 +362,27 @@ export declare type ListImagesRequest = Message<"millwright.v1.ListImagesRequest
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Such as kind=iso AND seed=nocloud; docs/reference/filters.md has the fields. It must be the same on every page.
+   *
+   * @generated from field: string filter = 3;
+   */
+  filter: string;
+
+  /**
+   * Such as kind, name. Empty: by name. It must be the same on every page.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * Also count all images that the request finds.
+   *
+   * @generated from field: bool with_total = 5;
+   */
+  withTotal: boolean;
 };
 
 /**
@@ -357,6 +406,13 @@ export declare type ListImagesResponse = Message<"millwright.v1.ListImagesRespon
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
 };
 
 /**

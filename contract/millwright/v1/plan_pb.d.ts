@@ -53,6 +53,82 @@ export declare type CreatePlanResponse = Message<"millwright.v1.CreatePlanRespon
 export declare const CreatePlanResponseSchema: GenMessage<CreatePlanResponse>;
 
 /**
+ * @generated from message millwright.v1.ListPlansRequest
+ */
+export declare type ListPlansRequest = Message<"millwright.v1.ListPlansRequest"> & {
+  /**
+   * At most 1000; 0 takes 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+
+  /**
+   * Such as built_in=false AND step_kind=repave; docs/reference/filters.md has the fields. It must be the same on every page.
+   *
+   * @generated from field: string filter = 3;
+   */
+  filter: string;
+
+  /**
+   * Such as created_at desc. Empty: by plan_id. It must be the same on every page.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
+
+  /**
+   * Also count all plans that the request finds.
+   *
+   * @generated from field: bool with_total = 5;
+   */
+  withTotal: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.ListPlansRequest.
+ * Use `create(ListPlansRequestSchema)` to create a new message.
+ */
+export declare const ListPlansRequestSchema: GenMessage<ListPlansRequest>;
+
+/**
+ * @generated from message millwright.v1.ListPlansResponse
+ */
+export declare type ListPlansResponse = Message<"millwright.v1.ListPlansResponse"> & {
+  /**
+   * @generated from field: repeated baremetal.v1.Plan plans = 1;
+   */
+  plans: Plan[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ListPlansResponse.
+ * Use `create(ListPlansResponseSchema)` to create a new message.
+ */
+export declare const ListPlansResponseSchema: GenMessage<ListPlansResponse>;
+
+/**
  * @generated from message millwright.v1.DeletePlanRequest
  */
 export declare type DeletePlanRequest = Message<"millwright.v1.DeletePlanRequest"> & {
@@ -97,6 +173,16 @@ export declare const PlanCatalogService: GenService<{
     methodKind: "unary";
     input: typeof CreatePlanRequestSchema;
     output: typeof CreatePlanResponseSchema;
+  },
+  /**
+   * All plans, the built-in ones too, as baremetal.v1.PlanService lists them, and with a filter.
+   *
+   * @generated from rpc millwright.v1.PlanCatalogService.ListPlans
+   */
+  listPlans: {
+    methodKind: "unary";
+    input: typeof ListPlansRequestSchema;
+    output: typeof ListPlansResponseSchema;
   },
   /**
    * Removes a plan that no run refers to; FAILED_PRECONDITION for one that a run does refer to, and for the built-in ones.

@@ -9,7 +9,7 @@ import { file_baremetal_v1_baremetal } from "../../baremetal/v1/baremetal_pb.js"
  * Describes the file millwright/v1/plan.proto.
  */
 export const file_millwright_v1_plan = /*@__PURE__*/
-  fileDesc("ChhtaWxsd3JpZ2h0L3YxL3BsYW4ucHJvdG8SDW1pbGx3cmlnaHQudjEiNQoRQ3JlYXRlUGxhblJlcXVlc3QSIAoEcGxhbhgBIAEoCzISLmJhcmVtZXRhbC52MS5QbGFuIkgKEkNyZWF0ZVBsYW5SZXNwb25zZRIgCgRwbGFuGAEgASgLMhIuYmFyZW1ldGFsLnYxLlBsYW4SEAoId2FybmluZ3MYAiADKAkiJAoRRGVsZXRlUGxhblJlcXVlc3QSDwoHcGxhbl9pZBgBIAEoCSIUChJEZWxldGVQbGFuUmVzcG9uc2UyugEKElBsYW5DYXRhbG9nU2VydmljZRJRCgpDcmVhdGVQbGFuEiAubWlsbHdyaWdodC52MS5DcmVhdGVQbGFuUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuQ3JlYXRlUGxhblJlc3BvbnNlElEKCkRlbGV0ZVBsYW4SIC5taWxsd3JpZ2h0LnYxLkRlbGV0ZVBsYW5SZXF1ZXN0GiEubWlsbHdyaWdodC52MS5EZWxldGVQbGFuUmVzcG9uc2ViBnByb3RvMw", [file_baremetal_v1_baremetal]);
+  fileDesc("ChhtaWxsd3JpZ2h0L3YxL3BsYW4ucHJvdG8SDW1pbGx3cmlnaHQudjEiNQoRQ3JlYXRlUGxhblJlcXVlc3QSIAoEcGxhbhgBIAEoCzISLmJhcmVtZXRhbC52MS5QbGFuIkgKEkNyZWF0ZVBsYW5SZXNwb25zZRIgCgRwbGFuGAEgASgLMhIuYmFyZW1ldGFsLnYxLlBsYW4SEAoId2FybmluZ3MYAiADKAkibwoQTGlzdFBsYW5zUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIOCgZmaWx0ZXIYAyABKAkSEAoIb3JkZXJfYnkYBCABKAkSEgoKd2l0aF90b3RhbBgFIAEoCCJ3ChFMaXN0UGxhbnNSZXNwb25zZRIhCgVwbGFucxgBIAMoCzISLmJhcmVtZXRhbC52MS5QbGFuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIXCgp0b3RhbF9zaXplGAMgASgFSACIAQFCDQoLX3RvdGFsX3NpemUiJAoRRGVsZXRlUGxhblJlcXVlc3QSDwoHcGxhbl9pZBgBIAEoCSIUChJEZWxldGVQbGFuUmVzcG9uc2UyigIKElBsYW5DYXRhbG9nU2VydmljZRJRCgpDcmVhdGVQbGFuEiAubWlsbHdyaWdodC52MS5DcmVhdGVQbGFuUmVxdWVzdBohLm1pbGx3cmlnaHQudjEuQ3JlYXRlUGxhblJlc3BvbnNlEk4KCUxpc3RQbGFucxIfLm1pbGx3cmlnaHQudjEuTGlzdFBsYW5zUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuTGlzdFBsYW5zUmVzcG9uc2USUQoKRGVsZXRlUGxhbhIgLm1pbGx3cmlnaHQudjEuRGVsZXRlUGxhblJlcXVlc3QaIS5taWxsd3JpZ2h0LnYxLkRlbGV0ZVBsYW5SZXNwb25zZWIGcHJvdG8z", [file_baremetal_v1_baremetal]);
 
 /**
  * Describes the message millwright.v1.CreatePlanRequest.
@@ -26,18 +26,32 @@ export const CreatePlanResponseSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_plan, 1);
 
 /**
+ * Describes the message millwright.v1.ListPlansRequest.
+ * Use `create(ListPlansRequestSchema)` to create a new message.
+ */
+export const ListPlansRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_plan, 2);
+
+/**
+ * Describes the message millwright.v1.ListPlansResponse.
+ * Use `create(ListPlansResponseSchema)` to create a new message.
+ */
+export const ListPlansResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_plan, 3);
+
+/**
  * Describes the message millwright.v1.DeletePlanRequest.
  * Use `create(DeletePlanRequestSchema)` to create a new message.
  */
 export const DeletePlanRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_plan, 2);
+  messageDesc(file_millwright_v1_plan, 4);
 
 /**
  * Describes the message millwright.v1.DeletePlanResponse.
  * Use `create(DeletePlanResponseSchema)` to create a new message.
  */
 export const DeletePlanResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_plan, 3);
+  messageDesc(file_millwright_v1_plan, 5);
 
 /**
  * Plans of one's own, beside the built-in ones.

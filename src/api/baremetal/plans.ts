@@ -2,9 +2,10 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { PlanService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { PlanCatalogService } from "../../../contract/millwright/v1/plan_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { createPlan, deletePlan, getPlan, pagePlans } from "../../services/run/plans.ts";
+import { createPlan, deletePlan, getPlan, pageAllPlans, pagePlans } from "../../services/run/plans.ts";
 import { findMissing, type ReferenceDeps } from "../../services/run/references.ts";
 import { required } from "../convert/fields.ts";
+import { listRequestFrom, pageOf } from "../convert/listing.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { planFrom, planOf } from "./plan-messages.ts";
 
@@ -13,7 +14,7 @@ export const plans = (deps: ServiceDeps): ServiceImpl<typeof PlanService> => ({
     return planOf(await getPlan(deps, planId));
   },
   async listPlans({ pageSize, pageToken }) {
-    const { items, nextPageToken } = await pagePlans(deps, { pageSize, pageToken });
+    const { items, nextPageToken } = await pageAllPlans(deps, { pageSize, pageToken });
     return { plans: items.map(planOf), nextPageToken };
   },
 });
@@ -23,6 +24,10 @@ export const planCatalog = (deps: ServiceDeps, references?: ReferenceDeps): Serv
   async createPlan({ plan }, { values }) {
     const created = await createPlan(deps, values.get(callerKey), planFrom(required(plan, "plan")));
     return { plan: planOf(created), warnings: references ? await findMissing(deps.db, references, created.plan) : [] };
+  },
+  async listPlans(request) {
+    const page = await pagePlans(deps, listRequestFrom(request));
+    return { plans: page.items.map(planOf), ...pageOf(page) };
   },
   async deletePlan({ planId }, { values }) {
     await deletePlan(deps, values.get(callerKey), planId);

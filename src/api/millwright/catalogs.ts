@@ -5,6 +5,7 @@ import type { ServiceDeps } from "../../services/call/deps.ts";
 import { createCloudInit, deleteCloudInit, getCloudInit, pageCloudInit } from "../../services/catalog/cloud-init.ts";
 import { createCluster, deleteCluster, pageClusters, updateCluster } from "../../services/catalog/clusters.ts";
 import { createImage, deleteImage, pageImages } from "../../services/catalog/images.ts";
+import { listRequestFrom, pageOf } from "../convert/listing.ts";
 import { callerKey } from "../transport/interceptors.ts";
 import { cloudInitOf, cloudInitSummaryOf, clusterOf, imageOf } from "./catalog-messages.ts";
 
@@ -17,9 +18,9 @@ export const clusters = (deps: ServiceDeps): ServiceImpl<typeof ClusterService> 
     const { cluster, warnings } = await updateCluster(deps, values.get(callerKey), request);
     return { cluster: clusterOf(cluster), warnings: [...warnings] };
   },
-  async listClusters({ pageSize, pageToken }) {
-    const { items, nextPageToken } = await pageClusters(deps, { pageSize, pageToken });
-    return { clusters: items.map(clusterOf), nextPageToken };
+  async listClusters(request) {
+    const page = await pageClusters(deps, listRequestFrom(request));
+    return { clusters: page.items.map(clusterOf), ...pageOf(page) };
   },
   async deleteCluster({ name }, { values }) {
     await deleteCluster(deps, values.get(callerKey), name);
@@ -31,9 +32,9 @@ export const images = (deps: ServiceDeps): ServiceImpl<typeof ImageService> => (
   async createImage(request, { values }) {
     return { image: imageOf(await createImage(deps, values.get(callerKey), request)) };
   },
-  async listImages({ pageSize, pageToken }) {
-    const { items, nextPageToken } = await pageImages(deps, { pageSize, pageToken });
-    return { images: items.map(imageOf), nextPageToken };
+  async listImages(request) {
+    const page = await pageImages(deps, listRequestFrom(request));
+    return { images: page.items.map(imageOf), ...pageOf(page) };
   },
   async deleteImage({ name }, { values }) {
     await deleteImage(deps, values.get(callerKey), name);
@@ -48,9 +49,9 @@ export const cloudInit = (deps: ServiceDeps): ServiceImpl<typeof CloudInitServic
   async getCloudInit({ name }) {
     return { document: cloudInitOf(await getCloudInit(deps, name)) };
   },
-  async listCloudInit({ pageSize, pageToken }) {
-    const { items, nextPageToken } = await pageCloudInit(deps, { pageSize, pageToken });
-    return { documents: items.map(cloudInitSummaryOf), nextPageToken };
+  async listCloudInit(request) {
+    const page = await pageCloudInit(deps, listRequestFrom(request));
+    return { documents: page.items.map(cloudInitSummaryOf), ...pageOf(page) };
   },
   async deleteCloudInit({ name }, { values }) {
     await deleteCloudInit(deps, values.get(callerKey), name);

@@ -4,7 +4,7 @@ import { type CloudInitRow, cloudInitTable, insertCloudInit, removeCloudInit } f
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf } from "../call/initiator.ts";
-import type { Page } from "../call/paging.ts";
+import type { ListPage, ListRequest } from "../call/listing.ts";
 import { type Catalog, createEntry, deleteEntry, pageEntries, refusal } from "./entries.ts";
 
 export type { CloudInitRow } from "../../store/catalog/cloud-init.ts";
@@ -36,11 +36,8 @@ export async function createCloudInit(
   });
 }
 
-/** In the order of their names. */
-export const pageCloudInit = (
-  deps: ServiceDeps,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<CloudInitRow>> => pageEntries(deps, DOCUMENTS, request);
+export const pageCloudInit = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<CloudInitRow>> =>
+  pageEntries(deps, DOCUMENTS, request);
 
 export async function getCloudInit({ db }: ServiceDeps, given: string): Promise<CloudInitRow> {
   const name = checkName(given);

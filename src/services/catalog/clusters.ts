@@ -15,7 +15,7 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf } from "../call/initiator.ts";
-import type { Page } from "../call/paging.ts";
+import type { ListPage, ListRequest } from "../call/listing.ts";
 import { judgeCluster, nameRights } from "./cluster-gate.ts";
 import { type Catalog, changeEntry, createEntry, deleteEntry, pageEntries, refusal } from "./entries.ts";
 
@@ -98,11 +98,8 @@ export async function updateCluster(deps: ServiceDeps, caller: Caller, input: Up
   return { cluster, warnings };
 }
 
-/** In the order of their names. */
-export const pageClusters = (
-  deps: ServiceDeps,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<ClusterRow>> => pageEntries(deps, CLUSTERS, request);
+export const pageClusters = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<ClusterRow>> =>
+  pageEntries(deps, CLUSTERS, request);
 
 export const deleteCluster = async (deps: ServiceDeps, caller: Caller, name: string): Promise<void> =>
   deleteEntry(deps, caller, CLUSTERS, checkName(name));

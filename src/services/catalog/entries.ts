@@ -5,7 +5,7 @@ import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { audit } from "./audit.ts";
 
 /** What plans and machines refer to by name: it is made, listed, and forgotten once nothing refers to it. */
@@ -75,18 +75,12 @@ export async function changeEntry<Row>(
 const unknownEntry = ({ kind, noun = kind }: Pick<Catalog<unknown>, "kind" | "noun">, name: string): AppError =>
   new AppError("not_found", `${kind} ${name} does not exist`, { field: "name", next: `millwright ${noun} list` });
 
-/** In the order of their names. */
-export async function pageEntries<Row extends { readonly name: string }>(
+/** Filtered and sorted as every list; in the order of their names unless the request says. */
+export const pageEntries = <Row>(
   deps: ServiceDeps,
-  { kind, table }: Catalog<Row>,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<Row>> {
-  const of = `${kind}s`;
-  const size = checkPageSize(request.pageSize);
-  const after = parsePageToken(deps.secrets, request.pageToken, { of }, 1)?.[0];
-  const rows = await table.list(deps.db, { after, limit: size + 1 });
-  return cutPage(deps.secrets, rows, size, { of }, ({ name }) => [name]);
-}
+  { table }: Catalog<Row>,
+  request: ListRequest,
+): Promise<ListPage<Row>> => pageList(deps, table.listing, request, { show: (row) => row });
 
 export async function deleteEntry<Row>(
   deps: ServiceDeps,

@@ -20,7 +20,7 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf } from "../call/initiator.ts";
-import type { Page } from "../call/paging.ts";
+import type { ListPage, ListRequest } from "../call/listing.ts";
 import { type Catalog, createEntry, deleteEntry, pageEntries, refusal } from "./entries.ts";
 
 export type { ImageRow } from "../../store/catalog/images.ts";
@@ -77,11 +77,8 @@ export async function createImage(deps: ServiceDeps, caller: Caller, input: Crea
   });
 }
 
-/** In the order of their names. */
-export const pageImages = (
-  deps: ServiceDeps,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<ImageRow>> => pageEntries(deps, IMAGES, request);
+export const pageImages = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<ImageRow>> =>
+  pageEntries(deps, IMAGES, request);
 
 export const deleteImage = async (deps: ServiceDeps, caller: Caller, name: string): Promise<void> =>
   deleteEntry(deps, caller, IMAGES, checkName(name));

@@ -7,7 +7,7 @@ import type { Queryable } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf } from "../call/initiator.ts";
-import type { Page } from "../call/paging.ts";
+import type { ListPage, ListRequest } from "../call/listing.ts";
 import { type Catalog, changeEntry, createEntry, deleteEntry, pageEntries, refusal } from "../catalog/entries.ts";
 import { asCallerError, callOf, maasOf, placeOfUrl } from "./site-target.ts";
 
@@ -127,11 +127,8 @@ export async function getSite({ db }: { readonly db: Queryable }, name: string):
   return site;
 }
 
-/** In the order of their names. */
-export const pageSites = (
-  deps: ServiceDeps,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<FleetSite>> => pageEntries(deps, SITES, request);
+export const pageSites = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<FleetSite>> =>
+  pageEntries(deps, SITES, request);
 
 export const deleteSite = async (deps: ServiceDeps, caller: Caller, name: string): Promise<void> =>
   deleteEntry(deps, caller, SITES, checkName(name));

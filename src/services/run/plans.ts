@@ -5,11 +5,12 @@ import { BUILT_IN_PLANS } from "../../runs/plans/built-in.ts";
 import { allSteps } from "../../runs/steps/index.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
+import { planListing } from "../../store/run/plan-list.ts";
 import { findRunOfPlan, holdPlan, holdPlanAlone, insertPlan, listPlans, removePlan } from "../../store/run/plans.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf } from "../call/initiator.ts";
-import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { audit } from "../catalog/audit.ts";
 
 export type { Plan, PlanInput, Step, StepInput } from "../../runs/model/plan/plan.ts";
@@ -50,25 +51,18 @@ export const getPlan = ({ db }: ServiceDeps, id: string): Promise<PlanRecord> =>
 /** All that fit into one answer, unless fewer are asked for. */
 const USUAL_PAGE = 1_000;
 
-/** Built-in and others, in the order of their ids. */
-export async function pagePlans(
+/** Built-in and others; in the order of their ids unless the request says. */
+export const pagePlans = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<PlanRecord>> =>
+  pageList(deps, planListing, request, {
+    show: ({ builtIn, createdAt, ...plan }) => ({ plan, builtIn, createdAt }),
+  });
+
+/** The same for clients of the contract of plans, which asks for nothing but pages. */
+export const pageAllPlans = (
   deps: ServiceDeps,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): Promise<Page<PlanRecord>> {
-  const size = request.pageSize === 0 ? USUAL_PAGE : checkPageSize(request.pageSize);
-  const after = parsePageToken(deps.secrets, request.pageToken, { of: "plans" }, 1)?.[0];
-  const stored = await listPlans(deps.db, { after, limit: size + 1 });
-  const all: PlanRecord[] = [
-    ...BUILT_IN_PLANS.filter(({ planId }) => after === undefined || planId > after).map((plan) => ({
-      plan,
-      builtIn: true,
-      createdAt: null,
-    })),
-    ...stored.map(({ createdAt, createdBy: _, ...plan }) => ({ plan, builtIn: false, createdAt })),
-  ];
-  all.sort((a, b) => (a.plan.planId < b.plan.planId ? -1 : 1));
-  return cutPage(deps.secrets, all, size, { of: "plans" }, ({ plan }) => [plan.planId]);
-}
+  { pageSize, pageToken }: { readonly pageSize: number; readonly pageToken: string },
+): Promise<ListPage<PlanRecord>> =>
+  pagePlans(deps, { filter: "", pageSize: pageSize === 0 ? USUAL_PAGE : pageSize, pageToken });
 
 /** Keeps a plan under its id. The same plan again is harmless; another one under the same id is refused. */
 export async function createPlan(deps: ServiceDeps, caller: Caller, input: PlanInput): Promise<PlanRecord> {

@@ -1,6 +1,7 @@
 import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
-import { defineCatalogTable } from "./catalog-table.ts";
+import { defineFields } from "../postgres/list-fields.ts";
+import { catalogFields, defineCatalogTable } from "./catalog-table.ts";
 
 /** What plans name as cloud_init_ref. */
 export interface CloudInitRow {
@@ -9,10 +10,11 @@ export interface CloudInitRow {
   readonly createdAt: Date;
 }
 
-export const cloudInitTable = defineCatalogTable<CloudInitRow>("cloud_init_documents", {
-  name: "name",
-  content: "content",
-  createdAt: "created_at",
+export const cloudInitTable = defineCatalogTable<CloudInitRow>({
+  ...{ table: "cloud_init_documents", called: "cloud-init documents" },
+  // The content may hold what not every viewer is to read: nobody finds out by a filter what is in it.
+  fields: defineFields<CloudInitRow>()(catalogFields<CloudInitRow>("document")),
+  columns: { name: "name", content: "content", createdAt: "created_at" },
 });
 
 /** The caller holds the document's lock. Returns whether the row is new. */

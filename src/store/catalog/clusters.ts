@@ -2,7 +2,8 @@ import type { AppError } from "../../kernel/errors.ts";
 import type { SecretStore } from "../access/secrets.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
-import { defineCatalogTable } from "./catalog-table.ts";
+import { defineFields } from "../postgres/list-fields.ts";
+import { catalogFields, defineCatalogTable } from "./catalog-table.ts";
 
 export interface ClusterRow {
   readonly name: string;
@@ -12,10 +13,15 @@ export interface ClusterRow {
 
 const kubeconfigName = (cluster: string): string => `cluster/${cluster}`;
 
-export const clusterTable = defineCatalogTable<ClusterRow>("clusters", {
-  name: "name",
-  apiUrl: "api_url",
-  createdAt: "created_at",
+// biome-ignore format: a table is read by its columns
+const FIELDS = defineFields<ClusterRow>()({
+  ...catalogFields<ClusterRow>("cluster"),
+  api_url: { type: "text", sql: "t.api_url", sort: "set", doc: "The server that its kubeconfig names.", of: ({ apiUrl }) => apiUrl },
+});
+
+export const clusterTable = defineCatalogTable<ClusterRow>({
+  ...{ table: "clusters", called: "clusters", fields: FIELDS },
+  columns: { name: "name", apiUrl: "api_url", createdAt: "created_at" },
 });
 
 export interface NewCluster {

@@ -1,7 +1,8 @@
 import type { SeedFormat, SeedPlace } from "../../capabilities/seeds/seed.ts";
 import type { Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
-import { defineCatalogTable } from "./catalog-table.ts";
+import { defineFields } from "../postgres/list-fields.ts";
+import { catalogFields, defineCatalogTable } from "./catalog-table.ts";
 
 export const IMAGE_KINDS = ["iso", "disk", "netboot"] as const;
 export type ImageKind = (typeof IMAGE_KINDS)[number];
@@ -22,15 +23,29 @@ export interface ImageRow {
   readonly createdAt: Date;
 }
 
-export const imageTable = defineCatalogTable<ImageRow>("images", {
-  name: "name",
-  kind: "kind",
-  location: "location",
-  digest: "digest",
-  successProof: "success_proof",
-  seed: "seed",
-  seedOn: "seed_on",
-  createdAt: "created_at",
+// biome-ignore format: a table is read by its columns
+const FIELDS = defineFields<ImageRow>()({
+  ...catalogFields<ImageRow>("image"),
+  kind:          { type: IMAGE_KINDS, sql: "t.kind", sort: "set", doc: "What it is.", of: ({ kind }) => kind },
+  location:      { type: "text", sql: "t.location", sort: "set", doc: "Where it is fetched from; of a netboot image the id of its workflow.", of: ({ location }) => location },
+  digest:        { type: "text", sql: "t.digest", doc: "Its digest.", of: ({ digest }) => digest },
+  success_proof: { type: SUCCESS_PROOFS, sql: "t.success_proof", sort: "set", doc: "How an installed system proves itself.", of: ({ successProof }) => successProof },
+  seed:          { type: "text", sql: "t.seed", sort: "nullable", doc: "What its installer reads; empty where it reads no seed.", of: ({ seed }) => seed },
+  seed_on:       { type: "text", sql: "t.seed_on", sort: "nullable", doc: "Where the installer of an ISO reads its seed; empty for the usual place.", of: ({ seedOn }) => seedOn },
+});
+
+export const imageTable = defineCatalogTable<ImageRow>({
+  ...{ table: "images", called: "images", fields: FIELDS },
+  columns: {
+    name: "name",
+    kind: "kind",
+    location: "location",
+    digest: "digest",
+    successProof: "success_proof",
+    seed: "seed",
+    seedOn: "seed_on",
+    createdAt: "created_at",
+  },
 });
 
 /** The caller holds the image's lock. Returns whether the row is new. */

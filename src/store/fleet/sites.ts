@@ -1,7 +1,9 @@
 import type { SecretStore } from "../access/secrets.ts";
-import { type CatalogTable, defineCatalogTable } from "../catalog/catalog-table.ts";
+import { type CatalogTable, catalogFields, defineCatalogTable } from "../catalog/catalog-table.ts";
+import { FLAG, flagSql } from "../device/bmc-device-fields.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
+import { defineFields } from "../postgres/list-fields.ts";
 
 export interface FleetSite {
   readonly name: string;
@@ -15,14 +17,27 @@ export interface FleetSite {
 
 const keyName = (site: string): string => `fleet-site/${site}`;
 
-export const fleetSites: CatalogTable<FleetSite> = defineCatalogTable<FleetSite>("fleet_sites", {
-  name: "name",
-  url: "url",
-  description: "description",
-  isEnabled: "is_enabled",
-  retainInMaas: "retain_in_maas",
-  createdAt: "created_at",
-  updatedAt: "updated_at",
+// biome-ignore format: a table is read by its columns
+const FIELDS = defineFields<FleetSite>()({
+  ...catalogFields<FleetSite>("site"),
+  url:            { type: "text", sql: "t.url", sort: "set", doc: "Its MAAS.", of: ({ url }) => url },
+  description:    { type: "text", sql: "t.description", doc: "What people say about it.", of: ({ description }) => description },
+  enabled:        { type: FLAG, sql: flagSql("t.is_enabled"), doc: "Nodes may be onboarded there.", of: ({ isEnabled }) => String(isEnabled) },
+  retain_in_maas: { type: FLAG, sql: flagSql("t.retain_in_maas"), doc: "Nodes that leave stay in MAAS.", of: ({ retainInMaas }) => String(retainInMaas) },
+  updated_at:     { type: "time", sql: "t.updated_at", sort: "set", doc: "When it was changed last.", of: ({ updatedAt }) => updatedAt },
+});
+
+export const fleetSites: CatalogTable<FleetSite> = defineCatalogTable<FleetSite>({
+  ...{ table: "fleet_sites", called: "fleet sites", fields: FIELDS },
+  columns: {
+    name: "name",
+    url: "url",
+    description: "description",
+    isEnabled: "is_enabled",
+    retainInMaas: "retain_in_maas",
+    createdAt: "created_at",
+    updatedAt: "updated_at",
+  },
 });
 
 export type SiteSettings = Pick<FleetSite, "name" | "url" | "description" | "isEnabled" | "retainInMaas">;

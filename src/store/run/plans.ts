@@ -21,34 +21,28 @@ const stepsSchema = z.array(
   }),
 );
 
-interface PlanRow {
-  plan_id: string;
-  display_name: string;
-  steps: unknown;
-  created_at: Date;
-  created_by: string;
+export interface PlanRow {
+  readonly plan_id: string;
+  readonly display_name: string;
+  readonly steps: unknown;
+  readonly created_at: Date;
+  readonly created_by: string;
 }
 
-const parsePlan = (row: PlanRow): StoredPlan => ({
+export const parsePlan = (row: Pick<PlanRow, "plan_id" | "display_name" | "steps">): Plan => ({
   planId: row.plan_id,
   displayName: row.display_name,
   steps: stepsSchema.parse(row.steps),
-  createdAt: row.created_at,
-  createdBy: row.created_by,
 });
 
-/** In the order of their ids. */
-export async function listPlans(
-  db: Queryable,
-  query: { readonly ids?: readonly string[]; readonly after?: string | undefined; readonly limit?: number },
-): Promise<StoredPlan[]> {
+/** The named plans, or all, in the order of their ids. */
+export async function listPlans(db: Queryable, query: { readonly ids?: readonly string[] }): Promise<StoredPlan[]> {
   const rows = await db.query<PlanRow>(
     `select plan_id, display_name, steps, created_at, created_by from plans
-      where ($1::text[] is null or plan_id = any($1)) and ($2::text is null or plan_id > $2) order by plan_id
-      ${query.limit === undefined ? "" : `limit ${Math.floor(query.limit)}`}`,
-    [query.ids ?? null, query.after ?? null],
+      where ($1::text[] is null or plan_id = any($1)) order by plan_id`,
+    [query.ids ?? null],
   );
-  return rows.map(parsePlan);
+  return rows.map((row) => ({ ...parsePlan(row), createdAt: row.created_at, createdBy: row.created_by }));
 }
 
 /** The caller holds the plan's lock, and knows that there is none of this id. */

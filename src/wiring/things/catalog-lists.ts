@@ -1,5 +1,17 @@
 import { tokenListing } from "../../store/access/token-list.ts";
+import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
+import { clusterTable } from "../../store/catalog/clusters.ts";
+import { imageTable } from "../../store/catalog/images.ts";
+import { fleetSites } from "../../store/fleet/sites.ts";
+import { planListing } from "../../store/run/plan-list.ts";
 import type { AnyListing } from "./thing.ts";
 
 /** Lists of what has no lifecycle, and is no thing therefore. The reference of filters is printed from them, as from those of things. */
-export const CATALOG_LISTINGS: readonly AnyListing[] = [tokenListing];
+export const CATALOG_LISTINGS: readonly AnyListing[] = [
+  clusterTable.listing,
+  imageTable.listing,
+  cloudInitTable.listing,
+  planListing,
+  fleetSites.listing,
+  tokenListing,
+];

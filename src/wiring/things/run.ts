@@ -67,6 +67,7 @@ export const run = defineThing({
     "baremetal.v1.RunService/WatchRuns":                  ["viewer"],
     "baremetal.v1.RunService/StreamRunLogs":              ["viewer"],
     "millwright.v1.PlanCatalogService/CreatePlan":        ["operator"],
+    "millwright.v1.PlanCatalogService/ListPlans":         ["viewer"],
     "millwright.v1.PlanCatalogService/DeletePlan":        ["admin"],
     "millwright.v1.RunService/GetRun":                    ["viewer"],
     "millwright.v1.RunService/ListRuns":                  ["viewer"],

@@ -346,3 +346,37 @@ describe("cloud-init documents", () => {
     expect(await dumpTables(site.db)).toEqual(before);
   });
 });
+
+test("plans, clusters, images and documents are found by a filter, in an order, and counted", async () => {
+  await site.catalog.createPlan({ plan: samplePlan("find-plan") });
+  const plans = await site.catalog.listPlans({
+    ...{ filter: "step_kind=repave AND built_in=true", orderBy: "plan_id desc", pageSize: 1, withTotal: true },
+  });
+  const repaving = BUILT_IN_PLANS.filter(({ steps }) => steps.some(({ kind }) => kind === "repave"));
+  expect(plans).toMatchObject({ totalSize: repaving.length, plans: [{ builtIn: true }] });
+  expect(plans.plans[0]?.planId).toBe(
+    repaving
+      .map(({ planId }) => planId)
+      .toSorted()
+      .at(-1),
+  );
+  const own = await site.catalog.listPlans({ filter: "built_in=false AND plan_id=find-plan" });
+  expect(own.plans).toMatchObject([{ planId: "find-plan", builtIn: false }]);
+
+  for (const name of ["find-a", "find-b"]) {
+    await site.clusters.createCluster({ name, apiUrl: `https://${name}:6443`, kubeconfig: "{}" });
+    await site.cloudInit.createCloudInit({ name, content: "#cloud-config\npassword: hush\n" });
+  }
+  const query = { filter: "name^=find-", orderBy: "name desc", withTotal: true };
+  const clusters = await site.clusters.listClusters(query);
+  expect(clusters).toMatchObject({ totalSize: 2, clusters: [{ name: "find-b" }, { name: "find-a" }] });
+  expect((await site.clusters.listClusters({ filter: "api_url~find-a" })).clusters).toMatchObject([{ name: "find-a" }]);
+  const documents = await site.cloudInit.listCloudInit(query);
+  expect(documents).toMatchObject({ totalSize: 2, documents: [{ name: "find-b" }, { name: "find-a" }] });
+  // Content may be secret: no filter tells what is in it.
+  expect(await refusal(site.cloudInit.listCloudInit({ filter: "content~hush" }))).toMatchObject({ field: "filter" });
+  expect(await site.images.listImages({ filter: "kind=iso AND kind=disk", withTotal: true })).toMatchObject({
+    images: [],
+    totalSize: 0,
+  });
+});

@@ -5,7 +5,11 @@ import { type FieldValue, type Filter, type FilterTerm, judgeFilter } from "../.
 import type { SortKey } from "../../../src/kernel/filter/order-by.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { tokenListingFor } from "../../../src/store/access/token-list.ts";
+import { cloudInitTable } from "../../../src/store/catalog/cloud-init.ts";
+import { clusterTable } from "../../../src/store/catalog/clusters.ts";
+import { imageTable } from "../../../src/store/catalog/images.ts";
 import { expectedPowerShelfListing } from "../../../src/store/expected-power-shelf/expected-power-shelf-list.ts";
+import { fleetSites } from "../../../src/store/fleet/sites.ts";
 import { installListing } from "../../../src/store/install/install-list.ts";
 import { machineListing } from "../../../src/store/machine/machine-list.ts";
 import { type ListField, readField } from "../../../src/store/postgres/list-fields.ts";
@@ -13,6 +17,7 @@ import type { Listing } from "../../../src/store/postgres/listing.ts";
 import type { SortValues } from "../../../src/store/postgres/sort-sql.ts";
 import { powerShelfListing } from "../../../src/store/power-shelf/power-shelf-list.ts";
 import { rackListing } from "../../../src/store/rack/rack-list.ts";
+import { planListing } from "../../../src/store/run/plan-list.ts";
 import { runListing } from "../../../src/store/run/run-list.ts";
 import { switchListing } from "../../../src/store/switch/switch-list.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -32,6 +37,11 @@ const LISTINGS = [
   rackListing,
   expectedPowerShelfListing,
   installListing,
+  clusterTable.listing,
+  imageTable.listing,
+  cloudInitTable.listing,
+  planListing,
+  fleetSites.listing,
   tokenListingFor(hours(5 * 24)),
 ].map((listing) => listing as unknown as AnyListing);
 const nameOf = ({ name }: AnyListing) => name as ListedKind;

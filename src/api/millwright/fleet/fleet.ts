@@ -5,6 +5,7 @@ import { listCandidates } from "../../../services/fleet/candidates.ts";
 import { preflightSite } from "../../../services/fleet/preflight.ts";
 import { deleteProfile, pageProfiles, setProfile } from "../../../services/fleet/profiles.ts";
 import { addSite, changeSite, deleteSite, getSite, pageSites } from "../../../services/fleet/sites.ts";
+import { listRequestFrom, pageOf } from "../../convert/listing.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 import { candidateOf, profileOf, siteOf } from "./messages.ts";
 
@@ -18,9 +19,9 @@ export const fleet = (deps: ServiceDeps): ServiceImpl<typeof FleetService> => ({
   async getSite({ name }) {
     return { site: siteOf(await getSite(deps, name)) };
   },
-  async listSites({ pageSize, pageToken }) {
-    const { items, nextPageToken } = await pageSites(deps, { pageSize, pageToken });
-    return { sites: items.map(siteOf), nextPageToken };
+  async listSites(request) {
+    const page = await pageSites(deps, listRequestFrom(request));
+    return { sites: page.items.map(siteOf), ...pageOf(page) };
   },
   async removeSite({ name }, { values }) {
     await deleteSite(deps, values.get(callerKey), name);

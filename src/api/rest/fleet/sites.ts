@@ -55,6 +55,9 @@ const siteChange = z.strictObject({
 const pageQuery = {
   page_size: z.coerce.number().int().min(0).max(1_000).default(0),
   page_token: z.string().max(8_192).default(""),
+  filter: z.string().max(8_192).default("").describe("Such as `enabled=true`."),
+  order_by: z.string().max(1_024).default("").describe("Such as `created_at desc`."),
+  with_total: z.stringbool().default(false),
 };
 
 const candidateJson = ({ systemId, statusName, macs, ...candidate }: Candidate) => ({
@@ -102,7 +105,10 @@ const readingRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
     answer: pagedListOf(site),
     handle: async ({ query }) =>
       manyOf(
-        { totalSize: null, ...(await pageSites(services, { pageSize: query.page_size, pageToken: query.page_token })) },
+        await pageSites(services, {
+          ...{ filter: query.filter, orderBy: query.order_by, withTotal: query.with_total },
+          ...{ pageSize: query.page_size, pageToken: query.page_token },
+        }),
         siteJson,
       ),
   }),

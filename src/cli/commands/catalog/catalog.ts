@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 import { addCloudInitCommands } from "./cloud-init.ts";
 import type { CreateClusterOptions, CreateImageOptions, UpdateClusterOptions } from "./manage.ts";
 
@@ -14,10 +15,10 @@ const SKIP_PROBE_OPTION = ["--skip-probe", "record the kubeconfig without trying
 export function addCatalogCommands(program: Command, run: Run): void {
   const load = () => import("./manage.ts");
   const cluster = program.command("cluster").description("Kubernetes clusters that machines can join");
-  cluster
-    .command("list")
-    .description("list clusters")
-    .action(() => run(async (session) => (await load()).listClusters(session)));
+  addListOptions(cluster.command("list").description("list clusters"), {
+    filter: "api_url~example.com",
+    order: "'created_at desc'",
+  }).action((options: ListOptions) => run(async (session) => (await load()).listClusters(session, options)));
   cluster
     .command("create")
     .argument("<name>", "what plans and machines call it")
@@ -49,10 +50,10 @@ export function addCatalogCommands(program: Command, run: Run): void {
     );
 
   const image = program.command("image").description("OS images that machines can be repaved with");
-  image
-    .command("list")
-    .description("list images")
-    .action(() => run(async (session) => (await load()).listImages(session)));
+  addListOptions(image.command("list").description("list images"), {
+    filter: "'kind=iso AND seed=nocloud'",
+    order: "'kind, name'",
+  }).action((options: ListOptions) => run(async (session) => (await load()).listImages(session, options)));
   image
     .command("create")
     .argument("<name>", "what plans call it")

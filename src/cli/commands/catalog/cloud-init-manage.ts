@@ -6,18 +6,17 @@ import {
 import { readTextFile } from "../../client/discover-server.ts";
 import { UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
-import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printDone, printList, printOne } from "../../terminal/printing.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
+import type { ListOptions } from "../options/list-options.ts";
+import { readList } from "../options/read-list.ts";
 
 export interface CreateCloudInitOptions {
   readonly file: string;
 }
-
-const PAGE_SIZE = 500;
 
 const columns: readonly Column<CloudInitDocument>[] = [
   { title: "NAME", cell: ({ name }) => name },
@@ -26,10 +25,12 @@ const columns: readonly Column<CloudInitDocument>[] = [
 ];
 const json = (document: CloudInitDocument) => jsonOf(CloudInitDocumentSchema, document);
 
-export async function listCloudInit(session: Session): Promise<undefined> {
+export async function listCloudInit(session: Session, options: ListOptions): Promise<undefined> {
   const client = await session.client(CloudInitService);
-  const items = await readPages(
-    (pageToken) => client.listCloudInit({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal }),
+  const items = await readList(
+    session,
+    options,
+    (query) => client.listCloudInit(query, { signal: session.signal }),
     ({ documents }) => documents,
   );
   await printList(session, { items, columns, json }, "No documents.");

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 import type { CreateCloudInitOptions } from "./cloud-init-manage.ts";
 
 const EXAMPLE = `
@@ -14,10 +15,10 @@ export function addCloudInitCommands(program: Command, run: Run): void {
   const cloudInit = program
     .command("cloud-init")
     .description("documents that plans name as cloud_init_ref, for installed systems");
-  cloudInit
-    .command("list")
-    .description("list documents")
-    .action(() => run(async (session) => (await load()).listCloudInit(session)));
+  addListOptions(cloudInit.command("list").description("list documents"), {
+    filter: "name^=cloud-init/",
+    order: "'created_at desc'",
+  }).action((options: ListOptions) => run(async (session) => (await load()).listCloudInit(session, options)));
   cloudInit
     .command("show")
     .argument("<name>", "what cloud_init_ref says")

@@ -9,12 +9,13 @@ import {
 import { readTextFile } from "../../client/discover-server.ts";
 import { UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
-import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printDone, printList } from "../../terminal/printing.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
+import type { ListOptions } from "../options/list-options.ts";
+import { readList } from "../options/read-list.ts";
 
 interface KubeconfigOptions {
   readonly kubeconfig: string;
@@ -36,8 +37,6 @@ export interface CreateImageOptions {
   readonly seedOn?: string;
 }
 
-const PAGE_SIZE = 500;
-
 const clusterColumns: readonly Column<Cluster>[] = [
   { title: "NAME", cell: ({ name }) => name },
   { title: "API", cell: ({ apiUrl }) => apiUrl },
@@ -54,10 +53,12 @@ const imageColumns: readonly Column<Image>[] = [
   { title: "DIGEST", cell: ({ digest }) => digest },
 ];
 
-export async function listClusters(session: Session): Promise<undefined> {
+export async function listClusters(session: Session, options: ListOptions): Promise<undefined> {
   const client = await session.client(ClusterService);
-  const items = await readPages(
-    (pageToken) => client.listClusters({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal }),
+  const items = await readList(
+    session,
+    options,
+    (query) => client.listClusters(query, { signal: session.signal }),
     ({ clusters }) => clusters,
   );
   const json = (cluster: Cluster) => jsonOf(ClusterSchema, cluster);
@@ -95,10 +96,12 @@ export async function deleteCluster(session: Session, name: string, { yes }: Con
   await printDone(session, `Cluster ${name} deleted.`, { name });
 }
 
-export async function listImages(session: Session): Promise<undefined> {
+export async function listImages(session: Session, options: ListOptions): Promise<undefined> {
   const client = await session.client(ImageService);
-  const items = await readPages(
-    (pageToken) => client.listImages({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal }),
+  const items = await readList(
+    session,
+    options,
+    (query) => client.listImages(query, { signal: session.signal }),
     ({ images }) => images,
   );
   const json = (image: Image) => jsonOf(ImageSchema, image);

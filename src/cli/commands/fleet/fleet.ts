@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 import { addAllocationCommands } from "./allocation-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import type { SetProfileOptions } from "./profiles.ts";
@@ -79,10 +80,10 @@ function addSiteCommands(fleet: Command, run: Run): void {
     .action((name: string, options: UpdateSiteOptions) =>
       run(async (session) => (await load()).updateSite(session, name, options)),
     );
-  site
-    .command("list")
-    .description("list sites")
-    .action(() => run(async (session) => (await load()).listSites(session)));
+  addListOptions(site.command("list").description("list sites"), {
+    filter: "enabled=true",
+    order: "'created_at desc'",
+  }).action((options: ListOptions) => run(async (session) => (await load()).listSites(session, options)));
   site
     .command("show")
     .argument(...SITE)

@@ -2,12 +2,13 @@ import { FleetService, type FleetSite, FleetSiteSchema } from "../../../../contr
 import { readTextFile } from "../../client/discover-server.ts";
 import { UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
-import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printDone, printList } from "../../terminal/printing.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
+import type { ListOptions } from "../options/list-options.ts";
+import { readList } from "../options/read-list.ts";
 
 interface HowOptions {
   readonly allowHttp?: boolean;
@@ -27,8 +28,6 @@ export interface UpdateSiteOptions extends HowOptions {
   readonly enable?: boolean;
   readonly disable?: boolean;
 }
-
-const PAGE_SIZE = 500;
 
 const columns: readonly Column<FleetSite>[] = [
   { title: "NAME", cell: ({ name }) => name },
@@ -70,10 +69,12 @@ export async function updateSite(session: Session, name: string, options: Update
   await printDone(session, `Fleet site ${name} changed.`, { name });
 }
 
-export async function listSites(session: Session): Promise<undefined> {
+export async function listSites(session: Session, options: ListOptions): Promise<undefined> {
   const client = await session.client(FleetService);
-  const items = await readPages(
-    (pageToken) => client.listSites({ pageSize: PAGE_SIZE, pageToken }, { signal: session.signal }),
+  const items = await readList(
+    session,
+    options,
+    (query) => client.listSites(query, { signal: session.signal }),
     ({ sites }) => sites,
   );
   await print(session, items);

@@ -7,7 +7,6 @@ import {
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { PlanCatalogService } from "../../../../contract/millwright/v1/plan_pb.js";
 import { jsonOf } from "../../client/proto-json.ts";
-import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing, Style } from "../../terminal/output.ts";
@@ -16,6 +15,8 @@ import { printDone, printList, printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
 import { readDocument } from "../document/document-file.ts";
+import type { ListOptions } from "../options/list-options.ts";
+import { readList } from "../options/read-list.ts";
 
 const planJson = (plan: Plan) => jsonOf(PlanSchema, plan);
 const columns: readonly Column<Plan>[] = [
@@ -62,10 +63,12 @@ function planThing(plan: Plan, style: Style): OneThing<Plan> {
   };
 }
 
-export async function listPlans(session: Session): Promise<undefined> {
-  const client = await session.client(PlanService);
-  const items = await readPages(
-    (pageToken) => client.listPlans({ pageToken }, { signal: session.signal }),
+export async function listPlans(session: Session, options: ListOptions): Promise<undefined> {
+  const client = await session.client(PlanCatalogService);
+  const items = await readList(
+    session,
+    options,
+    (query) => client.listPlans(query, { signal: session.signal }),
     ({ plans }) => plans,
   );
   await printList(session, { items, columns, json: planJson }, "No plans.");

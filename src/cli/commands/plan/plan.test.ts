@@ -38,13 +38,13 @@ function fakePlans() {
   const deleted: string[] = [];
   const routes = (router: ConnectRouter) => {
     router.service(PlanService, {
+      getPlan: () => kept[0] ?? {},
+    });
+    router.service(PlanCatalogService, {
       listPlans: ({ pageToken }) =>
         pageToken === ""
           ? { plans: [{ planId: "plan/reboot", displayName: "Simple Reboot", builtIn: true }], nextPageToken: "p" }
           : { plans: kept },
-      getPlan: () => kept[0] ?? {},
-    });
-    router.service(PlanCatalogService, {
       createPlan({ plan }) {
         if (plan) kept.push(plan);
         return plan ? { plan } : {};

@@ -1,14 +1,15 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { type ConfirmOptions, YES_OPTION } from "../../terminal/confirm.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 
 export function addPlanCommands(program: Command, run: Run): void {
   const load = () => import("./manage.ts");
   const plan = program.command("plan").description("plans: what runs do, step by step");
-  plan
-    .command("list")
-    .description("list plans, the built-in ones too")
-    .action(() => run(async (session) => (await load()).listPlans(session)));
+  addListOptions(plan.command("list").description("list plans, the built-in ones too"), {
+    filter: "'built_in=false AND step_kind=repave'",
+    order: "'created_at desc'",
+  }).action((options: ListOptions) => run(async (session) => (await load()).listPlans(session, options)));
   plan
     .command("show")
     .argument("<id>", "a plan")

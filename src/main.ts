@@ -10,7 +10,7 @@ import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev/dev.ts";
 import { SIMULATOR, simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
 import { loadRunbooks } from "./wiring/runbook-files.ts";
-import { startServer } from "./wiring/server.ts";
+import { type Server, startServer } from "./wiring/server.ts";
 import { describeFailure, wantsStack } from "./wiring/start-errors.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -31,12 +31,20 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
   serve: (argv) =>
     runUntilStopped("serve", argv.map(spellOut), async (options) => {
       const server = await startServer(options);
-      process.stdout.write(`Millwright ${version} is ready: ${server.httpUrl} (HTTP), ${server.grpcAddress} (gRPC)\n`);
+      process.stdout.write(`Millwright ${version} is ready: ${listening(server)}\n`);
       return server;
     }),
   sim: runSimulator,
   config: checkConfig,
 };
+
+function listening({ httpUrl, grpcAddress, bootUrl, bmcUrl }: Server): string {
+  const apart = [
+    ...(bootUrl === undefined ? [] : [`${bootUrl} (machines that boot)`]),
+    ...(bmcUrl === undefined ? [] : [`${bmcUrl} (BMCs)`]),
+  ];
+  return [`${httpUrl} (HTTP)`, `${grpcAddress} (gRPC)`, ...apart].join(", ");
+}
 
 /** The short form of a setting. */
 const spellOut = (flag: string): string => (flag === "--cancel-runs" ? "--shutdown-runs=cancel" : flag);

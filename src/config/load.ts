@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { AppError } from "../kernel/errors.ts";
 import { isRole } from "../services/call/roles.ts";
 import type { Host } from "./data-dir.ts";
+import { API_LISTENERS, listenerMistakes, listenerWarnings, openListeners } from "./listeners.ts";
 import { isLoopback } from "./networks.ts";
 import { SETTING_KEYS, type SETTINGS, type SettingKey, settingFor } from "./settings.ts";
 import { fromEnvironment, fromFlags, type Given, readConfigFile } from "./sources.ts";
@@ -134,20 +135,13 @@ function assemble(settings: readonly EffectiveSetting[]): Config {
 
 /** Rules over more than one setting. */
 function checkTogether(config: Config, profile: Profile): { mistakes: string[]; warnings: string[] } {
-  const { auth, tls, grpc, http } = config;
+  const { auth, tls, http } = config;
   const mistakes: string[] = [];
   const warnings: string[] = [];
-  const open = [
-    ["grpc.listen", grpc.listen.host],
-    ["http.listen", http.listen.host],
-  ].filter(([, host]) => !isLoopback(host ?? ""));
-  const names = open.map(([name, host]) => `${name} is on ${host}`).join(" and ");
-
-  if (auth.mode === "off" && open.length > 0) {
-    mistakes.push(
-      `auth.mode is "off" while ${names}: without authentication both listeners must be on loopback (127.0.0.1, ::1 or localhost)`,
-    );
-  }
+  const open = openListeners(config, API_LISTENERS);
+  const names = open.join(" and ");
+  mistakes.push(...listenerMistakes(config));
+  warnings.push(...listenerWarnings(config));
   if ((tls.certFile === null) !== (tls.keyFile === null)) {
     mistakes.push(
       `tls.cert_file and tls.key_file belong together: ${tls.certFile === null ? "tls.cert_file" : "tls.key_file"} is missing`,
@@ -217,8 +211,8 @@ function oidcMistakes(oidc: Config["auth"]["oidc"]): string[] {
 }
 
 /** The names that the configuration gives the server: those that callers may have for it, beside those in its certificate. */
-export function namesOf({ http, install, firmware, fleet }: Config): readonly string[] {
-  const urls = [install.publicUrl, firmware.publicUrl, fleet.publicUrl].filter((url) => url !== null);
+export function namesOf({ http, install, firmware, fleet, bmc }: Config): readonly string[] {
+  const urls = [install.publicUrl, firmware.publicUrl, fleet.publicUrl, bmc.publicUrl].filter((url) => url !== null);
   const hosts = urls.map((url) => new URL(url).hostname).filter((host) => isIP(host.replace(/^\[|\]$/g, "")) === 0);
   return [...http.allowedHosts, ...hosts];
 }

@@ -53,6 +53,23 @@ export const SETTINGS = {
     default: "127.0.0.1:8080",
     doc: "Where the API as Connect, gRPC-Web and JSON, and operations (`/healthz`, `/readyz`, `/metrics`) are served.",
   }),
+  "boot.listen": optional(kinds.listenAddress(), {
+    doc: "Where machines that boot and install reach the server: boot scripts, reports, `/files/` and the seeds of machines that boot from the network answer there and nowhere else, and nothing else answers there. For a network of its own. Unset: on `http.listen`.",
+  }),
+  "boot.tls": setting(kinds.flag(), {
+    default: false,
+    doc: "Whether `boot.listen` speaks TLS, with `tls.cert_file`. The iPXE of distributions trusts no authority of your own.",
+  }),
+  "bmc.listen": optional(kinds.listenAddress(), {
+    doc: "Where BMCs reach the server: media and firmware answer there, each at an address that nobody can guess and that ends with the work that it is for. Nothing else answers there. Needs `bmc.public_url`. Unset: on `http.listen`.",
+  }),
+  "bmc.tls": setting(kinds.flag(), {
+    default: true,
+    doc: "Whether `bmc.listen` speaks TLS, with `tls.cert_file`, where that is set.",
+  }),
+  "bmc.public_url": optional(kinds.baseUrl(), {
+    doc: "Where BMCs reach this server. Unset: `install.public_url`, unless `boot.listen` or `bmc.listen` is set; without both, BMCs are given no media.",
+  }),
   "http.allowed_hosts": setting(kinds.hostNames(), {
     default: [],
     doc: "Names that callers may have for this server on `http.listen`, beside `localhost`, IP addresses, the names in `tls.cert_file` and those in the public URLs. A request for another name is refused, since a web page of a stranger may have had its own name resolve to this server. Probes, boot routes and agents of nodes may use any name. `*` admits all names.",
@@ -65,7 +82,7 @@ export const SETTINGS = {
 
   "auth.mode": setting(kinds.choice(["required", "off"]), {
     default: "required",
-    doc: "`off` lets everybody do everything, without a name; allowed only while both listeners are on loopback.",
+    doc: "`off` lets everybody do everything, without a name; allowed only while all listeners are on loopback.",
   }),
   "auth.tokens": setting(kinds.staticTokens(), {
     default: [],
@@ -105,7 +122,9 @@ export const SETTINGS = {
     default: {},
     doc: "What the holders of client certificates may do. Entries that match add up; a certificate without any may do nothing.",
   }),
-  "tls.cert_file": optional(kinds.path(), { doc: "Certificate chain (PEM) of both listeners. Unset: no TLS." }),
+  "tls.cert_file": optional(kinds.path(), {
+    doc: "Certificate chain (PEM) of the listeners; `boot.tls` and `bmc.tls` say whether it is that of the machines' too. Unset: no TLS.",
+  }),
   "tls.key_file": optional(kinds.path(), { doc: "Private key (PEM) of the certificate." }),
   "tls.client_ca_file": optional(kinds.path(), {
     doc: "Authorities (PEM) whose client certificates are accepted: turns mutual TLS on.",
@@ -239,7 +258,7 @@ export const SETTINGS = {
     doc: "Whether nodes must show, with each report, the token that their boot script gave them.",
   }),
   "install.public_url": optional(kinds.baseUrl(), {
-    doc: "Where machines that boot from the network reach this server. Unset: where each of them did.",
+    doc: "Where machines that boot from the network reach this server (`boot.listen`, where it is set). Unset: where each of them did.",
   }),
   "install.files_dir": optional(kinds.path("directory"), {
     doc: "Directory with kernels, initrds and images, served below `/files/` to whoever asks. Unset: none are.",
@@ -310,7 +329,7 @@ export const SETTINGS = {
     doc: "The largest firmware file that is downloaded, in bytes.",
   }),
   "firmware.public_url": optional(kinds.baseUrl(), {
-    doc: "Where BMCs fetch firmware files from this server. Unset: `install.public_url`; without both, files are pushed to BMCs.",
+    doc: "Where BMCs fetch firmware files from this server, if not at `bmc.public_url`. Unset: as that; without both, files are pushed to BMCs.",
   }),
   "rack_manager.url": optional(kinds.url(["https", "http"]), {
     doc: "The gRPC endpoint of the rack manager, such as `https://rms.site:8801`. It then writes the firmware of racks and configures their fabrics, and is told the credentials of BMCs. Unset: devices are reached through their own BMCs and systems. `http` is for `millwright dev` on loopback alone.",
@@ -333,7 +352,7 @@ export const SETTINGS = {
     doc: "Authorities (PEM) that vouch for the allocator. Unset: those of the system.",
   }),
   "fleet.public_url": optional(kinds.baseUrl(), {
-    doc: "Where the agents of fleet nodes reach this server. Unset: `install.public_url`; without both, nodes are given no bootstrap.",
+    doc: "Where the agents of fleet nodes reach this server (`http.listen`). Unset: `install.public_url`, unless `boot.listen` is set; without both, nodes are given no bootstrap.",
   }),
   "fleet.task_lease": setting(kinds.duration("1s", "1d"), {
     default: "300s",

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Allocator } from "../capabilities/fleet/allocator.ts";
 import type { Maas } from "../capabilities/fleet/maas.ts";
 import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
-import type { Config } from "../config.ts";
+import { type Config, publicUrlsOf } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
 import { runRetention } from "../engine/retention.ts";
@@ -88,24 +88,25 @@ export interface EngineWiring {
   readonly tokenUses?: TokenUses;
 }
 
-const settingsOf = ({
-  config: { monitor, explorer, install, hostFirmware, rack, rackManager, fleet },
-  simulatedNodesAt,
-}: Pick<EngineWiring, "config" | "simulatedNodesAt">) => ({
-  fleetAgents: {
-    ...{ taskTtl: fleet.taskTtl, silentAfter: fleet.offlineAfter },
-    get server() {
-      return fleet.publicUrl ?? install.publicUrl ?? simulatedNodesAt?.url ?? null;
+function settingsOf({ config, simulatedNodesAt }: Pick<EngineWiring, "config" | "simulatedNodesAt">) {
+  const { monitor, explorer, install, hostFirmware, rack, rackManager, fleet } = config;
+  const urls = publicUrlsOf(config);
+  return {
+    fleetAgents: {
+      ...{ taskTtl: fleet.taskTtl, silentAfter: fleet.offlineAfter },
+      get server() {
+        return urls.fleet ?? simulatedNodesAt?.url ?? null;
+      },
     },
-  },
-  monitorEvery: monitor.interval,
-  monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
-  exploreEvery: explorer.interval,
-  installTimeout: install.timeout,
-  seedsAt: install.publicUrl,
-  hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
-  rackLimits: { ...rack, hasRackManager: rackManager.url !== null },
-});
+    monitorEvery: monitor.interval,
+    monitorEveryWithEvents: milliseconds(Math.max(monitor.interval, monitor.eventsInterval)),
+    exploreEvery: explorer.interval,
+    installTimeout: install.timeout,
+    seedsAt: urls.bmc,
+    hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
+    rackLimits: { ...rack, hasRackManager: rackManager.url !== null },
+  };
+}
 
 const certificatesOf = ({ bmc }: Config, log: Log): DeviceTools =>
   bmc.acceptNewCertificateAfterFlash

@@ -1,20 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthentication } from "../api/auth/authentication.ts";
 import { createFieldRoles } from "../api/auth/field-roles.ts";
-import { createFiles } from "../api/rest/files.ts";
-import { createFirmwareFiles } from "../api/rest/firmware/firmware-files.ts";
 import { createOperations } from "../api/rest/operations.ts";
-import { createRestApi } from "../api/rest/rest-api.ts";
-import { createSeeds } from "../api/rest/seeds.ts";
 import { createRestFrame } from "../api/transport/access/rest-frame.ts";
 import { HealthSwitch, healthRoutes } from "../api/transport/health-service.ts";
 import { createCallFrame } from "../api/transport/interceptors.ts";
 import { followReadiness, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
-import { type Config, createAddressFilter, namesOf } from "../config.ts";
+import { type Config, createAddressFilter, publicUrlsOf } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
 import { TokenUses } from "../engine/token-upkeep.ts";
 import type { Log } from "../kernel/log.ts";
@@ -39,7 +35,6 @@ import { migrate } from "../store/postgres/migrate.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { wireClusterGate } from "./cluster-gate.ts";
-import { writeEndpointsFile } from "./endpoints-file.ts";
 import { type Engine, type EngineHardware, startEngine } from "./engine.ts";
 import { wireAllocator } from "./fleet/allocator.ts";
 import { bootRulesOf, installRouteDeps } from "./installs.ts";
@@ -48,6 +43,8 @@ import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { StopSequence } from "./stop-sequence.ts";
+import { writeEndpointsFile } from "./surfaces/endpoints-file.ts";
+import { wireListeners } from "./surfaces/listeners.ts";
 import { accessOf, allThings, storesOf } from "./things/all-things.ts";
 import type { ThingParts } from "./things/thing.ts";
 
@@ -59,6 +56,9 @@ const READY_CHECK = seconds(2);
 export interface Server {
   readonly httpUrl: string;
   readonly grpcAddress: string;
+  /** Of the listeners for machines that boot, and for BMCs; undefined where they have none of their own. */
+  readonly bootUrl: string | undefined;
+  readonly bmcUrl: string | undefined;
   readonly deps: ServiceDeps;
   /** Hands work over, answers what is in flight, and leaves nothing behind. May be called again. */
   stop(): Promise<void>;
@@ -142,7 +142,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       maas,
       seedWriter,
       seededMedia,
-      fleetServer: config.fleet.publicUrl ?? config.install.publicUrl,
+      fleetServer: publicUrlsOf(config).fleet,
       artifacts,
       missingFiles,
       rackLimits: engine.rackLimits,
@@ -263,13 +263,6 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     ...{ events: engine.events, clock, log },
   });
   const installing = { ...installRouteDeps({ ...deps, agents }, config), runs: engine.runs };
-  const rest = createRestApi({
-    version,
-    access,
-    routes: restRoutes(installing, things),
-    authenticate: signIn,
-    reportUnexpected,
-  });
   const frame = createCallFrame({
     log,
     authenticate,
@@ -278,8 +271,13 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     acceptTraceparent: config.otel.acceptTraceparent,
   });
   const api = await startApiServers({
-    grpcListen: config.grpc.listen,
-    httpListen: config.http.listen,
+    ...wireListeners({
+      config,
+      rest: { version, access, routes: restRoutes(installing, things), authenticate: signIn, reportUnexpected },
+      operations,
+      seeds: { ...installing, reportUnexpected },
+      reportUnexpected,
+    }),
     ...frame,
     interceptors: [...frame.interceptors, createFieldRoles(access)],
     routes(router) {
@@ -297,16 +295,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       healthRoutes(router, health);
       reflectionRoutes(router);
     },
-    http: async (app) => {
-      await app.register(operations);
-      await app.register(rest);
-      await app.register(createFiles({ directory: config.install.filesDir, reportUnexpected }));
-      await app.register(createFirmwareFiles({ services: deps, reportUnexpected }));
-      await app.register(createSeeds({ ...installing, reportUnexpected }));
-    },
     log,
-    browsers: { hosts: namesOf(config), origins: config.http.allowedOrigins },
-    ...tlsOf(config),
   });
   const stopping = new AbortController();
   const following = followReadiness(
@@ -320,7 +309,8 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     agents.close();
     await Promise.all([api.close(), following]);
   });
-  return { httpUrl: api.httpUrl, grpcAddress: api.grpcAddress };
+  const { httpUrl, grpcAddress, machineUrls } = api;
+  return { httpUrl, grpcAddress, bootUrl: machineUrls["boot.listen"], bmcUrl: machineUrls["bmc.listen"] };
 }
 
 /** The catalogue is all replicas' own, and the files are in a directory that each of them must have. */
@@ -330,16 +320,5 @@ async function missingFirmware(deps: ServiceDeps): ReturnType<ReadyChecks[string
   const remark = `files of rack firmware ${namedList(missing, 5)} are not in the firmware directory of this server`;
   return {
     remark: `${remark}; they are downloaded when a device needs them: share firmware.directory between all replicas, or run millwright rack-firmware download`,
-  };
-}
-
-function tlsOf({ tls }: Config) {
-  if (tls.certFile === null || tls.keyFile === null) return {};
-  return {
-    tls: {
-      cert: readFileSync(tls.certFile, "utf8"),
-      key: readFileSync(tls.keyFile, "utf8"),
-      ...(tls.clientCaFile !== null && { clientCa: readFileSync(tls.clientCaFile, "utf8") }),
-    },
   };
 }

@@ -112,8 +112,8 @@ export function wireStepTargets({
 const cannotServeSeeds = (): StepFailure =>
   new StepFailure(
     "not_on_this_server",
-    "this server does not know where BMCs reach it, so that they cannot fetch a seed: set install.public_url and restart the server",
-    { facts: { what: "setting", name: "install.public_url" } },
+    "this server does not know where BMCs reach it, so that they cannot fetch a seed: set bmc.public_url and restart the server",
+    { facts: { what: "setting", name: "bmc.public_url" } },
   );
 
 function directoryFor(seedsAt: string | null, runId: string, token: string): string {

@@ -29,6 +29,7 @@ const boot = ({ services, boot: rules, publicUrl }: BootRouteDeps) =>
     method: "GET",
     path: "/api/v1/boot",
     tag: "boot",
+    isForBoot: true,
     summary: "The iPXE script for a machine that boots from the network.",
     query: z.object({
       mac: z.string().min(1),
@@ -86,6 +87,7 @@ const firstScript = ({ publicUrl }: BootRouteDeps) =>
     method: "GET",
     path: "/api/v1/boot.ipxe",
     tag: "boot",
+    isForBoot: true,
     summary: "The iPXE script that a DHCP server names: it asks for the machine's own one.",
     errors: { 400: "The Host header is not a host name or address." },
     answer: { text: TEXT },
@@ -104,6 +106,7 @@ const steps = ({ services, publicUrl }: BootRouteDeps) => {
     method: "POST",
     path: "/api/v1/boot/steps",
     tag: "boot",
+    isForBoot: true,
     summary: "The steps of its workflow, for the environment that a machine has booted, in lines that a shell reads.",
     body: z.object({ mac_address: macAddress, report_token: z.string().min(1).max(256) }),
     errors: {

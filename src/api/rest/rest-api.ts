@@ -10,12 +10,18 @@ export interface RestApiDeps extends RouteDeps {
   readonly access: Pick<Access, "isPublic">;
   /** Those of the things. */
   readonly routes: readonly AnyRoute[];
+  /** Which of them answer here; the document describes all. Absent: all. */
+  readonly isHere?: (route: AnyRoute) => boolean;
 }
 
 const PREFIX = "/api/v1";
 
 /** All routes of `/api/v1`: those of the things, and the document that describes them. */
-export const restApiRoutes = ({ routes, version, access }: Omit<RestApiDeps, keyof RouteDeps>): AnyRoute[] => [
+export const restApiRoutes = ({
+  routes,
+  version,
+  access,
+}: Omit<RestApiDeps, keyof RouteDeps | "isHere">): AnyRoute[] => [
   ...routes,
   openApiRoute(describeRoutes(routes, { version, access })),
   referenceRoute(),
@@ -34,7 +40,8 @@ const openApiRoute = (document: Readonly<Record<string, unknown>>): AnyRoute =>
 export const createRestApi =
   (deps: RestApiDeps): FastifyPluginAsync =>
   async (app) => {
-    const routes = restApiRoutes(deps);
+    const { isHere = () => true } = deps;
+    const routes = restApiRoutes(deps).filter(isHere);
     // JSON is all that is spoken here; Fastify would take text as well.
     app.removeContentTypeParser("text/plain");
     registerRoutes(app, routes, deps);

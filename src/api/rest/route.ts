@@ -39,6 +39,8 @@ export interface Route<
   readonly status?: number;
   /** Of the answer; `text` for one that is no JSON, with its media type. */
   readonly answer: z.ZodType | { readonly text: string };
+  /** Called by machines that boot and install: it is on `boot.listen` alone where that is set. */
+  readonly isForBoot?: boolean;
   /** A request that the tests send. */
   readonly example?: unknown;
   handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<unknown>;

@@ -4,7 +4,7 @@ import type { ServiceDeps } from "../../services/call/deps.ts";
 import { createBootHolds } from "../../services/install/boot-holds.ts";
 import type { ReportDesk } from "../../services/install/reports.ts";
 import { noMediaInUse, type OpenedMedium, openSeededMedium } from "../../services/install/seeded-media.ts";
-import { noteInstallerSeen, readSeed, type SeedRequest } from "../../services/install/seeds.ts";
+import { noteInstallerSeen, readSeed, type SeedRequest, type SeedScope } from "../../services/install/seeds.ts";
 import { reachedAt } from "./boot.ts";
 import { answerFor } from "./files.ts";
 import { toRestError } from "./route.ts";
@@ -14,6 +14,8 @@ export interface SeedRouteDeps {
   readonly reports: ReportDesk;
   /** As BMCs and nodes reach us; null: as this one did. */
   readonly publicUrl: string | null;
+  /** Whose seeds are here. Absent: everybody's. */
+  readonly scope?: SeedScope;
   readonly reportUnexpected: (cause: unknown, request: FastifyRequest) => string;
 }
 
@@ -27,7 +29,7 @@ const LARGEST_REPORT = 64 * 1_024;
 
 /** What installers are told, for BMCs that insert it as a medium and for installers that read it over the network. */
 export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
-  const { services, reports, publicUrl, reportUnexpected } = deps;
+  const { services, reports, publicUrl, scope, reportUnexpected } = deps;
   const asked = (request: FastifyRequest): SeedRequest & Params => {
     const params = request.params as Params;
     return { ...params, address: request.ip, server: publicUrl ?? reachedAt(request) };
@@ -47,17 +49,19 @@ export function createSeeds(deps: SeedRouteDeps): FastifyPluginAsync {
       url: "/seeds/:place/:key/:file",
       handler: async (request, reply) => {
         const gone = signalOf(reply);
-        const opened = await openSeededMedium(services, media, asked(request));
+        const wanted = { ...asked(request), ...(scope && { scope }) };
+        const opened = await openSeededMedium(services, media, wanted);
         reply.header("cache-control", "no-store");
         if (opened !== undefined) return sendMedium(opened, { request, reply, gone });
         const { content, at } = await readSeed(services, reports, {
-          ...asked(request),
+          ...wanted,
           onlyLooks: request.method === "HEAD",
         });
         const bytes = answerFor({ size: content.length, mtime: at }, request, reply);
         return reply.send(bytes === undefined ? undefined : content.subarray(bytes.start, bytes.end + 1));
       },
     });
+    // Of any installation: the installer is on the machine's network, whoever has read its medium.
     app.post("/seeds/:place/:key/phone-home", async (request, reply) => {
       await noteInstallerSeen(services, holds, asked(request), signalOf(reply));
       return reply.code(204).send();

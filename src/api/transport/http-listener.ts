@@ -12,27 +12,24 @@ import type { BrowserGuard } from "./browsers/browser-guard.ts";
 import { setSafeHeaders } from "./browsers/safe-headers.ts";
 import { toHttpError } from "./error-codes.ts";
 import { requestIdFrom, writesAccessKey } from "./interceptors.ts";
-import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
+import {
+  API_LIMITS,
+  createClose,
+  type HttpListenerOptions,
+  type Listener,
+  type ListenerOptions,
+  tlsOptions,
+} from "./listener.ts";
 import { peerKey, peerOf } from "./peer.ts";
 import { explainRefusals } from "./rpc-refusals.ts";
 
 /** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
 export async function createHttpListener(
-  { rpc, log, tls, guard }: ListenerOptions,
+  { rpc, log, tls, guard }: HttpListenerOptions,
   http: (app: FastifyInstance) => void | Promise<void>,
 ): Promise<Listener> {
   const createRpcServer = (rest: RequestListener): Server => {
-    const calls = connectNodeAdapter({
-      ...rpc,
-      // gRPC itself needs trailers, and so HTTP/2: the other port.
-      grpc: false,
-      contextValues: (request) =>
-        createContextValues()
-          .set(peerKey, peerOf(request.socket))
-          .set(writesAccessKey, () => noteAccess(request, { isLogged: true })),
-      fallback: (request, response) =>
-        rest(request as Parameters<RequestListener>[0], response as Parameters<RequestListener>[1]),
-    });
+    const handle = rpc === undefined ? rest : callsBefore(rest, rpc);
     const limits = {
       headersTimeout: API_LIMITS.headersTimeout,
       requestTimeout: API_LIMITS.requestTimeout,
@@ -50,8 +47,7 @@ export async function createHttpListener(
         return;
       }
       followAccess(log, request, response);
-      explainRefusals(request, response);
-      calls(request, response);
+      handle(request, response);
     };
     const server =
       tls === undefined ? createServer(limits, answer) : createTlsServer({ ...limits, ...tlsOptions(tls) }, answer);
@@ -84,6 +80,25 @@ export async function createHttpListener(
       await close(within);
       await app.close();
     },
+  };
+}
+
+/** RPCs by their paths; everything else goes on to the routes. */
+function callsBefore(rest: RequestListener, rpc: ListenerOptions["rpc"]): RequestListener {
+  const calls = connectNodeAdapter({
+    ...rpc,
+    // gRPC itself needs trailers, and so HTTP/2: the other port.
+    grpc: false,
+    contextValues: (request) =>
+      createContextValues()
+        .set(peerKey, peerOf(request.socket))
+        .set(writesAccessKey, () => noteAccess(request, { isLogged: true })),
+    fallback: (request, response) =>
+      rest(request as Parameters<RequestListener>[0], response as Parameters<RequestListener>[1]),
+  });
+  return (request, response) => {
+    explainRefusals(request, response);
+    calls(request, response);
   };
 }
 

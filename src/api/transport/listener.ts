@@ -46,6 +46,12 @@ export interface ListenerOptions {
   readonly guard: BrowserGuard;
 }
 
+/** What a port without RPCs needs. */
+export type HttpListenerOptions = Omit<ListenerOptions, "rpc"> & {
+  /** Absent: RPCs are unknown paths, as everything else without a route. */
+  readonly rpc?: ListenerOptions["rpc"];
+};
+
 /** One port. */
 export interface Listener {
   readonly server: Server;

@@ -29,6 +29,8 @@ export interface ApiServersOptions {
   readonly requestGate?: (context: HandlerContext) => void | Promise<void>;
   /** What is no RPC: operations. */
   readonly http: (app: FastifyInstance) => void | Promise<void>;
+  /** Ports for the networks of machines, with routes of their own and nothing else. */
+  readonly machinePorts?: readonly MachinePort[];
   readonly log: Log;
   readonly tls?: TlsMaterial;
   /** From where browsers may call, beside loopback, IP addresses and the names in the certificate. Absent: from nowhere else. */
@@ -37,10 +39,21 @@ export interface ApiServersOptions {
   readonly closeWithin?: Duration;
 }
 
+/** A port that machines or BMCs reach. It answers its own routes, by whatever name their network gives us, and nothing else. */
+export interface MachinePort {
+  readonly setting: MachinePortSetting;
+  readonly listen: ListenAddress;
+  readonly http: (app: FastifyInstance) => void | Promise<void>;
+  readonly tls?: Omit<TlsMaterial, "clientCa">;
+}
+export type MachinePortSetting = "boot.listen" | "bmc.listen";
+
 export interface ApiServers {
   /** `host:port`, usable by a client on this machine. */
   readonly grpcAddress: string;
   readonly httpUrl: string;
+  /** Of the machine ports, by their settings. */
+  readonly machineUrls: Readonly<Partial<Record<MachinePortSetting, string>>>;
   /**
    * Stops accepting, ends streams with UNAVAILABLE, gives calls in flight `closeWithin`, then cuts them off. Always resolves,
    * and may be called again.
@@ -68,19 +81,25 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
   };
   const grpc = createGrpcListener(shared);
   const http = await createHttpListener(shared, options.http);
+  const machinePorts = await Promise.all((options.machinePorts ?? []).map((port) => openMachinePort(port, options)));
   const closeWithin = options.closeWithin ?? seconds(10);
 
   const closeAll = async (): Promise<void> => {
     shutdown.abort(new ConnectError("the server is stopping; call again", Code.Unavailable));
-    await Promise.all([grpc.close(closeWithin), http.close(closeWithin)]);
+    const listeners = [grpc, http, ...machinePorts.map(({ listener }) => listener)];
+    await Promise.all(listeners.map((listener) => listener.close(closeWithin)));
   };
   try {
     const grpcAt = await listen(grpc, options.grpcListen, "grpc.listen");
     const httpAt = await listen(http, options.httpListen, "http.listen");
+    const machineUrls: Partial<Record<MachinePortSetting, string>> = {};
+    for (const { listener, port } of machinePorts)
+      machineUrls[port.setting] = urlOf(await listen(listener, port.listen, port.setting), port.tls);
     let closed: Promise<void> | undefined;
     return {
       grpcAddress: grpcAt,
-      httpUrl: `${options.tls === undefined ? "http" : "https"}://${httpAt}`,
+      httpUrl: urlOf(httpAt, options.tls),
+      machineUrls,
       close() {
         closed ??= closeAll();
         return closed;
@@ -92,6 +111,13 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
   }
 }
 
+const urlOf = (at: string, tls: object | undefined): string => `${tls === undefined ? "http" : "https"}://${at}`;
+
+async function openMachinePort(port: MachinePort, { log, browsers }: ApiServersOptions) {
+  const guard = createBrowserGuard({ hosts: [], origins: browsers?.origins ?? [], isForMachines: true });
+  return { port, listener: await createHttpListener({ log, guard, tls: port.tls }, port.http) };
+}
+
 /** The names in the certificate are ours: no browser takes it for another. */
 function guardOf({ tls, browsers = { hosts: [], origins: [] } }: ApiServersOptions): BrowserGuard {
   const certified = tls === undefined ? [] : namesOfCertificate(tls.cert);
@@ -101,7 +127,12 @@ function guardOf({ tls, browsers = { hosts: [], origins: [] } }: ApiServersOptio
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
 
 /** By the settings that give their addresses. */
-const SERVED_AT = { "grpc.listen": "gRPC", "http.listen": "HTTP" } as const;
+const SERVED_AT = {
+  "grpc.listen": "gRPC",
+  "http.listen": "HTTP",
+  "boot.listen": "machines that boot",
+  "bmc.listen": "BMCs",
+} as const;
 
 /** System errors of a port that cannot be had. */
 const PORT_TROUBLE = ["EADDRINUSE", "EADDRNOTAVAIL", "EACCES"];

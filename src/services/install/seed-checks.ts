@@ -107,7 +107,7 @@ function wayConflicts(
   return [
     new AppError(
       "failed_precondition",
-      `step ${step.name} installs image ${name}, whose seed the BMC fetches from this server, and the server does not know where BMCs reach it: set install.public_url and restart the server`,
+      `step ${step.name} installs image ${name}, whose seed the BMC fetches from this server, and the server does not know where BMCs reach it: set bmc.public_url and restart the server`,
       { field: "plan_id", next: "millwright config check" },
     ),
   ];

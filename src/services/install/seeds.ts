@@ -43,6 +43,15 @@ export interface SeedRequest {
   readonly address: string | null;
   /** As the caller reaches us. */
   readonly server: string;
+  /** Whose seeds are served where it is asked for. Absent: everybody's. */
+  readonly scope?: SeedScope;
+}
+
+export interface SeedScope {
+  /** Of nodes that boot from the network. */
+  readonly nodes: boolean;
+  /** Of runs, which BMCs read; `besides`: those alone that BMCs were sent to by another address than this. */
+  readonly runs: boolean | { readonly besides: string | null };
 }
 
 export interface Installation {
@@ -154,7 +163,14 @@ async function isBootSourceFree({ db }: ServiceDeps, id: string, order: string):
 
 export async function findInstallation(deps: ServiceDeps, request: SeedRequest): Promise<Installation | undefined> {
   const nodeId = nodeOfPlace(request.place);
-  return nodeId === undefined ? ofRun(deps, request) : ofBoot(deps, nodeId, request.key);
+  const found = nodeId === undefined ? await ofRun(deps, request) : await ofBoot(deps, nodeId, request.key);
+  return found && isInScope(found, request.scope) ? found : undefined;
+}
+
+function isInScope({ boot, seed }: Installation, scope: SeedScope = { nodes: true, runs: true }): boolean {
+  if (boot !== null) return scope.nodes;
+  if (typeof scope.runs === "boolean") return scope.runs;
+  return scope.runs.besides === null || !seed.url.startsWith(`${scope.runs.besides}/`);
 }
 
 async function ofRun({ db }: ServiceDeps, { place, key }: SeedRequest): Promise<Installation | undefined> {

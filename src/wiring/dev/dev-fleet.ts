@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Config } from "../../config.ts";
+import { type Config, publicUrlsOf } from "../../config.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
@@ -11,8 +11,8 @@ const NAME = "sim";
 
 /** Simulated servers run their agents on this computer: they reach the server where it listens, unless somebody says otherwise. */
 export function withAgentsHere(config: Config): Config {
-  const { fleet, install, http } = config;
-  if (fleet.publicUrl !== null || install.publicUrl !== null || http.listen.port === 0) return config;
+  const { fleet, http } = config;
+  if (publicUrlsOf(config).fleet !== null || http.listen.port === 0) return config;
   const { host, port } = http.listen;
   return { ...config, fleet: { ...fleet, publicUrl: `http://${host.includes(":") ? `[${host}]` : host}:${port}` } };
 }

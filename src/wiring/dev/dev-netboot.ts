@@ -31,15 +31,15 @@ export function withSimulatedFiles(config: Config): Config {
 export async function offerNetworkBoot(
   deps: ServiceDeps,
   caller: Caller,
-  { config, httpUrl, controlUrl }: { readonly config: Config; readonly httpUrl: string; readonly controlUrl: string },
+  { config, bootUrl, controlUrl }: { readonly config: Config; readonly bootUrl: string; readonly controlUrl: string },
 ): Promise<void> {
   if (config.install.filesDir === join(config.dataDir, "files")) await addWorkflow(deps, caller);
   const answer = await fetch(new URL("/boot-server", controlUrl), {
     method: "PUT",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ url: httpUrl }),
+    body: JSON.stringify({ url: bootUrl }),
   });
-  if (!answer.ok) throw new Error(`the simulator does not take ${httpUrl} for its boot server: ${await answer.text()}`);
+  if (!answer.ok) throw new Error(`the simulator does not take ${bootUrl} for its boot server: ${await answer.text()}`);
 }
 
 async function addWorkflow(deps: ServiceDeps, caller: Caller): Promise<void> {

@@ -71,7 +71,11 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
     await expectSimulatedRacks(server.deps, caller, simulator.controlUrl);
     await recordSimulatedMaas(server.deps, caller, simulator.controlUrl);
     // Last: a machine that nobody knows boots at once.
-    await offerNetworkBoot(server.deps, caller, { ...options, ...server, controlUrl: simulator.controlUrl });
+    await offerNetworkBoot(server.deps, caller, {
+      ...options,
+      bootUrl: server.bootUrl ?? server.httpUrl,
+      controlUrl: simulator.controlUrl,
+    });
     return {
       ...server,
       simulatorUrl: simulator.controlUrl,

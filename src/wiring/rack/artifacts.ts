@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
-import { type Config, createAddressFilter } from "../../config.ts";
+import { type Config, createAddressFilter, publicUrlsOf } from "../../config.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds, minutes } from "../../kernel/time/duration.ts";
@@ -21,7 +21,8 @@ export interface FirmwareFiles {
   readonly artifactSource: ArtifactSource;
 }
 
-export function wireFirmwareFiles({ firmware, install, rack, dataDir }: Config, world: World): FirmwareFiles {
+export function wireFirmwareFiles(config: Config, world: World): FirmwareFiles {
+  const { firmware, rack, dataDir } = config;
   const artifacts = createArtifacts({
     directory: firmware.directory ?? join(dataDir, "firmware"),
     mayReach: createAddressFilter(firmware.allowedNetworks),
@@ -29,7 +30,7 @@ export function wireFirmwareFiles({ firmware, install, rack, dataDir }: Config, 
     ...(firmware.caFile !== null && { caCertificates: readCaCertificates(firmware.caFile, "firmware.ca_file") }),
   });
   const missingFiles = createMissingFiles({ ...world, artifacts });
-  const server = firmware.publicUrl ?? install.publicUrl;
+  const server = publicUrlsOf(config).firmware;
   return {
     artifacts,
     missingFiles,
@@ -72,8 +73,8 @@ const createArtifactSource = (wiring: ArtifactSourceWiring): ArtifactSource => {
       if (server === null)
         throw new StepFailure(
           "not_on_this_server",
-          "this server does not know where BMCs reach it, so that they cannot fetch firmware: set firmware.public_url and restart the server",
-          { facts: { what: "setting", name: "firmware.public_url" } },
+          "this server does not know where BMCs reach it, so that they cannot fetch firmware: set bmc.public_url and restart the server",
+          { facts: { what: "setting", name: "bmc.public_url" } },
         );
       return fileAddress(secrets, {
         server,

@@ -424,7 +424,7 @@ describe("a run with a seed is refused", () => {
       await createImage(surface.deps, tester, { name: "seeded", ...image, seed: "nocloud" });
       await surface.addMachine("m-bmc", "redfish");
       await surface.addMachine("m-ironic", "ironic");
-      await expect(start("m-bmc", "seeded", "", surface)).rejects.toThrow(/set install.public_url/);
+      await expect(start("m-bmc", "seeded", "", surface)).rejects.toThrow(/set bmc.public_url/);
       await expect(start("m-ironic", "seeded", "", surface)).rejects.toThrow(/provider ironic inserts none/);
       // As a further attempt as well: the image was another when the first was started.
       await createImage(surface.deps, tester, { name: "changed", ...image, seed: "" });
@@ -433,7 +433,7 @@ describe("a run with a seed is refused", () => {
       await surface.db.execute("update images set seed = 'nocloud' where name = 'changed'");
       const actions = surface.client(RunActionsService);
       for (const again of [actions.rerunRun, actions.retryRun, actions.restartRunClean])
-        await expect(again({ runId, requestId: "again" })).rejects.toThrow(/set install.public_url/);
+        await expect(again({ runId, requestId: "again" })).rejects.toThrow(/set bmc.public_url/);
     } finally {
       await surface.close();
     }

@@ -8,6 +8,8 @@ export interface BrowserRules {
   readonly hosts: readonly string[];
   /** Origins (`https://mw.example`) that count as the server's own, beside that of the request's host; `*` for any. */
   readonly origins: readonly string[];
+  /** A port for machines: no path is for people, and everything may be called by any name. */
+  readonly isForMachines?: boolean;
 }
 
 /** Of a request, what the guard reads. */
@@ -32,7 +34,7 @@ export interface BrowserGuard {
  * loopback. Two things give such a page away. Its requests name its own origin; and where it has its own name resolve to our address
  * (DNS rebinding), they come for a host that we are not.
  */
-export function createBrowserGuard({ hosts, origins }: BrowserRules): BrowserGuard {
+export function createBrowserGuard({ hosts, origins, isForMachines = false }: BrowserRules): BrowserGuard {
   const names = hosts.map((name) => name.toLowerCase());
   const isServed = (host: string): boolean =>
     isIP(host) !== 0 || isLoopbackName(host) || names.some((name) => matchesName(name, host));
@@ -44,7 +46,7 @@ export function createBrowserGuard({ hosts, origins }: BrowserRules): BrowserGua
       const given = headers.host;
       // Without one there is no browser; and a page that has one is a browser's also where firmware is let pass.
       if (typeof given !== "string" || given === "") return undefined;
-      if (isExcepted(pathOf(url)) && headers.origin === undefined) return undefined;
+      if ((isForMachines || isExcepted(pathOf(url))) && !isOfPage(headers)) return undefined;
       const host = hostOf(given);
       if (host !== undefined && isServed(host)) return undefined;
       return new AppError("permission_denied", `this server is not known as ${quoted(given)}`, {
@@ -59,7 +61,7 @@ export function createBrowserGuard({ hosts, origins }: BrowserRules): BrowserGua
         origin === undefined
           ? (site === "cross-site" || site === "same-site") && !origins.includes("*")
           : !isOwnOrigin(origin, host);
-      if (!isForeign || isNavigation({ method, url, headers })) return undefined;
+      if (!isForeign || (!isForMachines && isNavigation({ method, url, headers }))) return undefined;
       const from = origin === undefined ? "another site" : `origin ${quoted(origin)}`;
       return new AppError("permission_denied", `pages of ${from} may not call this server`, {
         next: "open the server's own pages; where a proxy in front of it changes the Host header, add the origin to http.allowed_origins",
@@ -73,6 +75,10 @@ export function namesOfCertificate(pem: string | Buffer): string[] {
   const names = new X509Certificate(pem).subjectAltName ?? "";
   return [...names.matchAll(/(?:^|, )DNS:([^,"]+)/g)].flatMap(([, name]) => (name === undefined ? [] : [name]));
 }
+
+/** A page names its origin where it posts, and browsers say that a page reads where they trust the way to the server. */
+const isOfPage = (headers: GuardedRequest["headers"]): boolean =>
+  headers.origin !== undefined || textOf(headers["sec-fetch-site"]) === "same-origin";
 
 const textOf = (value: string | string[] | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
@@ -108,7 +114,7 @@ const EXCEPTED = [
   /^\/(healthz|readyz)$/,
   /^\/api\/v1\/(boot(\.ipxe|\/.*)?|report)$/,
   /^\/api\/v1\/nodes\/[^/]+\/installation-status$/,
-  /^\/(files|firmware|seeds|internal)\//,
+  /^\/(files|firmware|seeds|bmc|internal)\//,
   /^\/grpc\.health\.v1\.Health\//,
 ];
 const isExcepted = (path: string): boolean => EXCEPTED.some((pattern) => pattern.test(path));
@@ -116,7 +122,7 @@ const isExcepted = (path: string): boolean => EXCEPTED.some((pattern) => pattern
 /** Where an identity provider sends people back to; some do it by a form. */
 const CALLBACK = "/auth/callback";
 /** Paths that answer with data, or do something. What is left are documents. */
-const NO_DOCUMENT = /^\/(api|internal|files|firmware|seeds|metrics|healthz|readyz)(\/|$)|^\/\w+(\.\w+)+\//;
+const NO_DOCUMENT = /^\/(api|internal|files|firmware|seeds|bmc|metrics|healthz|readyz)(\/|$)|^\/\w+(\.\w+)+\//;
 const DOCUMENTS_BELOW_API = ["/api/v1/docs", "/api/v1/openapi.json"];
 
 /** Somebody follows a link from elsewhere to one of our documents, or comes back from signing in: the page that sent them learns nothing. */

@@ -1,5 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -29,6 +32,21 @@ describe("netboot dnsmasq", () => {
     });
     const found = await run(`netboot dnsmasq ${NETWORK}`, { MILLWRIGHT_SERVER: "http://10.0.0.9:8080" });
     expect(found).toMatchObject({ code: 0, out: expect.stringContaining('"http://10.0.0.9:8080/api/v1/boot?mac=') });
+  });
+
+  test.each([
+    ["that has a listener for boot scripts", 404, { "x-request-id": "r-1" }, "--boot-url is missing"],
+    ["that something stands before", 404, {}, "is this machine alone"],
+    ["that gives them out", 200, { "x-request-id": "r-1" }, "is this machine alone"],
+  ])("asks a server %s before it is named", async (_, status, headers, said) => {
+    const server = createServer((_request, response) => response.writeHead(status, headers).end());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { err, code } = await run(`netboot dnsmasq ${NETWORK}`, { MILLWRIGHT_SERVER: url });
+    // A server that is taken is refused next: other machines cannot reach loopback.
+    expect(err).toContain(said);
+    expect(code).toBe(2);
+    server.close();
   });
 
   test("writes a file at once, and leaves no other behind", async () => {

@@ -23,7 +23,10 @@ export function addNetbootCommands(program: Command, run: Run): void {
     .requiredOption("--interface <name>", "the interface towards the machines; dnsmasq serves no other")
     .option("--range <first,last[,mask]>", "give out these addresses")
     .option("--proxy <subnet[,mask]>", "another DHCP server gives out addresses; serve only the boot file")
-    .option("--boot-url <url>", "where machines reach the server; the server of this command line when left out")
+    .option(
+      "--boot-url <url>",
+      "where machines reach the server (its boot.listen, if that is set); the server of this command line when left out",
+    )
     .option("--lease <time>", "how long an address is given for", "1h")
     .option("--router <address>", "the router that DHCP announces; none when left out")
     .option("--dns <address...>", "the name servers that DHCP announces; none when left out")

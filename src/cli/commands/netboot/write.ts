@@ -18,7 +18,7 @@ export interface DnsmasqCommandOptions extends DnsmasqOptions {
 
 export async function writeDnsmasqFile(session: Session, options: DnsmasqCommandOptions): Promise<undefined> {
   const { terminal, globals } = session;
-  const server = (options.bootUrl ?? serverOf(session)).replace(/\/+$/, "");
+  const server = (options.bootUrl ?? (await bootServerOf(session))).replace(/\/+$/, "");
   const text = writeDnsmasq(options, server);
   if (options.out === undefined) {
     terminal.stdout.write(text);
@@ -29,6 +29,23 @@ export async function writeDnsmasqFile(session: Session, options: DnsmasqCommand
     terminal.stdout.write(`${options.out}: check it with dnsmasq --test -C ${options.out}\n`);
   else terminal.stdout.write(`${JSON.stringify({ file: options.out, server })}\n`);
   return undefined;
+}
+
+const ASK_FOR_MS = 2_000;
+
+/** A server that gives out no boot scripts where people call it has a listener for them, on a network that people are not on. */
+async function bootServerOf(session: Session): Promise<string> {
+  const server = serverOf(session);
+  const answer = await fetch(`${server}/api/v1/boot.ipxe`, { signal: AbortSignal.timeout(ASK_FOR_MS) }).catch(
+    () => undefined,
+  );
+  await answer?.body?.cancel();
+  // Something else on the way may not know the path either.
+  if (answer?.status !== 404 || !answer.headers.has("x-request-id")) return server;
+  throw new UsageError(
+    `--boot-url is missing: ${server} gives out no boot scripts, they have a listener of their own (boot.listen)`,
+    "give the address of that listener: --boot-url http://10.0.0.1:8090",
+  );
 }
 
 const serverOf = ({ globals, terminal: { env } }: Session): string =>

@@ -9,11 +9,15 @@ import { create } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
+import { listMachines } from "../../store/machine/machines.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
 import { checkPageSize, cutPage, type Page, parsePageToken } from "../call/paging.ts";
+import { refuseToUse } from "../device/held.ts";
+import { rackKeys } from "../device/racks.ts";
+import { machineKey } from "../machine/machines.ts";
 import { findNode } from "./find-node.ts";
 
 export type { FleetAllocation } from "../../lifecycles/fleet-allocation/fleet-allocation.ts";
@@ -40,16 +44,23 @@ export async function requestAllocation(
 ): Promise<FleetAllocation> {
   const tenant = checkText(input.tenant, "tenant");
   const requestId = checkText(input.requestId, "request_id");
-  const { id: node } = await findNode(deps.db, input.node);
+  const { id: node, machineId } = await findNode(deps.db, input.node);
   const id = idOf(node, requestId);
+  const rackId = await rackOf(deps.db, machineId);
   return deps.db.transaction(async (tx) => {
     // Whoever drains the node holds its lock as well: none is given away behind the one who counts its allocations.
     await lockThings(tx, [
       { kind: fleetNodeLifecycle.kind, id: node },
       { kind, id },
+      machineKey(machineId),
+      ...rackKeys([rackId]),
     ]);
     const made = await findAllocationOfRequest(tx, { node, requestId });
     if (made) return checkSame(made, tenant);
+    if ((await rackOf(tx, machineId)) !== rackId)
+      throw new AppError("conflict", `machine ${machineId} was moved to another rack at the same moment; call again`);
+    // A rack that works on a switch relies on nobody using its machines until that has ended.
+    await refuseToUse(tx, deps, { machine: machineKey(machineId), rackId }, { action: "assigned", field: "node" });
     const { state, hostname } = await findNode(tx, node);
     if (state.name !== "active")
       throw new AppError(
@@ -64,6 +75,11 @@ export async function requestAllocation(
     await create(tx, storeOf(deps.stores, kind), { id, row, ...doneBy(caller) });
     return getAllocation({ db: tx }, id);
   });
+}
+
+async function rackOf(db: Queryable, machineId: string): Promise<string | null> {
+  const [machine] = await listMachines(db, { ids: [machineId] });
+  return machine?.spec.rack ?? null;
 }
 
 export async function getAllocation({ db }: { readonly db: Queryable }, id: string): Promise<FleetAllocation> {

@@ -26,7 +26,8 @@ export async function keepAccounts(deps: ServiceDeps, caller: Caller, nodes: rea
   }
 }
 
-const OF_THIS_NODE: ReadonlySet<AppError["kind"]> = new Set(["already_exists", "failed_precondition"]);
+/** conflict: another caller changed the machine at the same moment. */
+const OF_THIS_NODE: ReadonlySet<AppError["kind"]> = new Set(["already_exists", "failed_precondition", "conflict"]);
 
 /** A node that cannot be onboarded keeps no other from it: the batch refuses it once it comes to it, and says why. */
 async function leavingRefused(keep: () => Promise<void>): Promise<void> {

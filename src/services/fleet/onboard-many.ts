@@ -46,6 +46,8 @@ export async function onboardNodes(deps: RunDeps, caller: Caller, input: Onboard
   const asked = { requestId, fingerprint };
   const before = await findOnTarget(deps.db, { target, requestId });
   if (before) return getRun(deps, sameRequest(before, asked));
+  // Before any account is kept: a row that no site or profile takes refuses the batch, which then leaves nothing behind.
+  await deps.db.transaction((tx) => limitsOf(tx, nodes));
   await keepAccounts(deps, caller, checked);
   const newId = newRunId();
   const id = await deps.db.transaction(async (tx) => {

@@ -115,7 +115,8 @@ async function lookInMaas(deps: RunDeps, { asked, site, policy, machine }: Found
   if (asked.mode === "manual") return noPart;
   // A disabled site is not called at all.
   if (site === undefined || !site.isEnabled || policy === undefined) return notAsked;
-  const known = { serial: machine?.spec.serial ?? null, macs: machine?.spec.macs ?? [] };
+  const { serial = null, macs = [], bmc = null } = machine?.spec ?? {};
+  const known = { serial, macs, bmcAddress: bmc?.address ?? null };
   return previewInMaas(deps, { node: asked, site, policy, known });
 }
 

@@ -20,7 +20,8 @@ export const fleetPartsOf =
     ...onboardingPartsOf(tools, target),
     ...leavingPartsOf(tools, target),
     // Nodes can leave a site that is disabled: nothing new is begun there.
-    maas: () => maasOfSite(tools, target.site, { evenDisabled: plan.workflow === FLEET_DECOMMISSION }),
+    maas: ({ evenDisabled } = { evenDisabled: false }) =>
+      maasOfSite(tools, target.site, { evenDisabled: evenDisabled || plan.workflow === FLEET_DECOMMISSION }),
     agent: agentOfNode(tools, target.id),
     enrolment: enrolmentOfNode(tools, target),
   });

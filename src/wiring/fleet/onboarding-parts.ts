@@ -20,7 +20,8 @@ export function onboardingPartsOf({ db, secrets }: TargetTools, node: FleetNode)
     },
     async knownIdentity() {
       const [machine] = await listMachines(db, { ids: [node.machineId] });
-      return { serial: machine?.spec.serial ?? null, macs: machine?.spec.macs ?? [] };
+      const { serial = null, macs = [], bmc = null } = machine?.spec ?? {};
+      return { serial, macs, bmcAddress: bmc?.address ?? null };
     },
     otherNodeOn: (systemId) => findOtherOnSystem(db, { site: node.site, systemId, exceptId: node.id }),
     async roceLinks() {

@@ -233,6 +233,24 @@ describe("soft_reset", () => {
     ]);
   });
 
+  test("that could not drain a quarantined node leaves it quarantined, for the same reason; resumed, it drains it again", async () => {
+    const { id, agent } = await aNode();
+    await ok("POST", `/nodes/${id}/quarantine`, { comment: "it smells of smoke" });
+    agent.failsNext("node.drain", "a job will not end");
+    expect(await decommissioned(id, "soft_reset")).toMatchObject({
+      ...{ state: "quarantined", reason: "it smells of smoke" },
+      job: { state: "failed_retryable", failure_class: "drain_failed" },
+    });
+    expect((await show(id)).next_command).toBe(`millwright fleet action ${id} resume`);
+    await asRecommended(id);
+    expect(await ends(id)).toMatchObject({
+      ...{ state: "quarantined", reason: "it smells of smoke" },
+      job: { state: "completed" },
+    });
+    const way = ["quarantined -> draining", "draining -> offline", "offline -> quarantined"];
+    expect(await path(id)).toEqual(["active -> quarantined", ...way, ...way]);
+  });
+
   test("that could not clean keeps the node out of scheduling until it is gone on with", async () => {
     const { id, agent } = await aNode();
     agent.failsNext("node.cleanup_storage", "nvme1n1 is read-only");

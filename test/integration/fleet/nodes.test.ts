@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { ErrorInfoSchema } from "../../../contract/millwright/v1/error_info_pb.js";
 import { type FleetNodeDetail, FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
 import { RunActionsService, RunService } from "../../../contract/millwright/v1/run_pb.js";
 import { enrolAgent } from "../../../src/services/fleet/agent/enrol.ts";
@@ -179,6 +180,11 @@ describe("onboarding", () => {
     await machines.registerMachine({ machine: { machineId: "m-ours", spec: { bmcEndpoint: "10.9.1.2" } } });
     const refused = await refusal(onboard({ ipmiIp: "10.9.1.2" }));
     expect(refused.message).toContain("worked on by provider datacenter");
+    expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([
+      { next: "millwright machine update m-ours --provider maas" },
+    ]);
+    await surface.changeSpec("m-ours", { provider: "maas" });
+    expect((await onboard({ ipmiIp: "10.9.1.2" })).node?.machineId).toBe("m-ours");
     for (const phase of ["IN_SERVICE", "MAINTENANCE", "RMA", "RETIRED"]) {
       const id = `m-${phase.toLowerCase().replace("_", "-")}`;
       const bmcEndpoint = `10.9.2.${phase.length}`;
@@ -508,11 +514,17 @@ describe("a batch", () => {
     ["a row that is wrong", () => [row("gpu-b8"), row("GPU 9")], "nodes[1]: hostname"],
     ["a name that is there twice", () => [row("gpu-b8"), row("gpu-b8")], "is there twice"],
     ["no row", () => [], "from 1 to 1000"],
-    ["a profile that there is not", () => [row("gpu-b8", { profile: "b200" })], "has no profile b200"],
-  ])("with %s is refused as a whole", async (_what, rows, words) => {
-    const refused = await refusal(nodes().onboardNodes({ requestId: `wrong ${words}`, nodes: rows() }));
+    ["a profile that there is not", () => [row("gpu-b8"), row("gpu-b9", { profile: "b200" })], "has no profile b200"],
+    ["a site that is disabled", () => [row("gpu-b8"), row("gpu-b9", { site: "shut" })], "is disabled"],
+    ["a site that there is not", () => [row("gpu-b8"), row("gpu-b9", { site: "moon" })], "does not exist"],
+  ])("with %s is refused as a whole, and leaves no machine and no account behind", async (_what, rows, words) => {
+    const withAccount = rows().map((one) => ({ ...one, bmcUsername: "maas", bmcPassword: "pass-of-nobody" }));
+    const refused = await refusal(nodes().onboardNodes({ requestId: `wrong ${words}`, nodes: withAccount }));
     expect(refused.message).toContain(words);
     expect(await began("gpu-b8")).toBe(0);
+    const registered =
+      "select 1 from machines where labels ->> 'hostname' like 'gpu-b8%' or labels ->> 'hostname' like 'gpu-b9%'";
+    expect(await surface.db.query(registered)).toEqual([]);
   });
 });
 

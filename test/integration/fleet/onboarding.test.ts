@@ -3,6 +3,7 @@ import { signedHeader } from "../../../src/providers/maas/sign-in.ts";
 import { ONBOARDING_STAGES } from "../../../src/runs/workflows/fleet/onboarding-stages.ts";
 import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
+import { getMachine, updateMachine } from "../../../src/services/machine/machines.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import {
@@ -12,14 +13,14 @@ import {
   openOnboardingBench,
   SITE,
 } from "../../support/fleet/onboarding-bench.ts";
-import { tester } from "../../support/run-bench.ts";
+import { NOTHING_ELSE, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import type { MaasHost } from "./maas-site.ts";
 
 /** Onboarding on the simulated MAAS, with the real engine on PostgreSQL. */
 let bench: OnboardingBench;
 beforeAll(async () => {
-  bench = await openOnboardingBench({ hosts: 60 });
+  bench = await openOnboardingBench({ hosts: 80 });
 });
 afterAll(() => bench.close());
 
@@ -338,6 +339,33 @@ describe("an onboarding that meets with", () => {
   );
 });
 
+test("a password is sent to no other address than the one that it was given for", async () => {
+  const [host, other] = [bench.nextHost(), bench.nextHost()];
+  const { nodeId } = await bench.start(host, { hasAccount: false });
+  await bench.failure(nodeId);
+  const machineId = `m-${host.id}`;
+  const moveBmc = async (to: MaasHost) => {
+    const { spec, labels } = await getMachine(bench.deps, machineId);
+    const given = { ...NOTHING_ELSE, macAddresses: [], serial: "", sshEndpoint: "", sshHostKey: "", jumpHosts: [] };
+    const at = { provider: spec.provider, bmcEndpoint: to.ipmi_address, bmcProtocol: "ipmi" };
+    await updateMachine(bench.deps, tester, { id: machineId, labels, spec: { ...given, ...at } });
+    await giveAccount(bench.deps, machineId, to);
+  };
+  await moveBmc(other);
+  await bench.act(nodeId, "rerun");
+  expect(await bench.failure(nodeId)).toMatchObject({
+    ...{ class: "credentials_missing", state: MANUAL, stage: "resolve_power_credentials" },
+  });
+  expect((await bench.latest(nodeId)).error?.message).toContain(
+    `next: millwright machine update ${machineId} --bmc-endpoint ${host.ipmi_address}`,
+  );
+  expect(await bench.machineOf(host)).toBeUndefined();
+  await moveBmc(host);
+  await bench.act(nodeId, "retry-stage");
+  await bench.enrol(nodeId);
+  await bench.jobIs(nodeId, "completed", MANUAL);
+});
+
 test("an onboarding whose agent cannot be installed over SSH either calls a person, after the second try", async () => {
   const policy = { ssh_username: "ubuntu", enrollment_token_ttl_seconds: 1 };
   const { nodeId } = await bench.start(bench.nextHost(), { policy });
@@ -382,6 +410,19 @@ describe("an operator who", () => {
     await bench.act(nodeId, "cancel");
     await bench.jobIs(nodeId, "cancelled");
     expect(await bench.callsOn(systemId)).toEqual(["commission", "abort", "DELETE"]);
+  });
+
+  test("cancels a job whose site is disabled by now has it undone all the same", async () => {
+    const { host, nodeId, systemId } = await stuck();
+    const enable = (is: boolean) =>
+      bench.deps.db.execute("update fleet_sites set is_enabled = $2 where name = $1", [SITE, is]);
+    await enable(false);
+    await bench.act(nodeId, "cancel");
+    await bench.jobIs(nodeId, "cancelled");
+    expect(await bench.callsOn(systemId)).toEqual(["commission", "abort", "DELETE"]);
+    expect((await bench.latest(nodeId)).residue).toEqual([]);
+    expect(await bench.machineOf(host)).toBeUndefined();
+    await enable(true);
   });
 
   test("marks a job as manual stops it after its stage, and resumes it from its last safe stage", async () => {

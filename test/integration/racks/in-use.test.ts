@@ -3,6 +3,7 @@ import type { AnyStep } from "../../../src/runs/model/step.ts";
 import { serverSteps } from "../../../src/runs/steps/index.ts";
 import { setDevicePower } from "../../../src/runs/steps/rack/set-device-power.ts";
 import { controlComponentPower } from "../../../src/services/component/power-control.ts";
+import { requestAllocation } from "../../../src/services/fleet/allocations.ts";
 import { announce } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
@@ -10,6 +11,7 @@ import { listPowerShelves } from "../../../src/store/power-shelf/power-shelves.t
 import { listRuns } from "../../../src/store/run/runs.ts";
 import { recordClaim } from "../../support/claims.ts";
 import { eventually } from "../../support/eventually.ts";
+import { insertNode } from "../../support/fleet/fleet-node.ts";
 import { CHECKED } from "../../support/racks/rack-bench.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -135,10 +137,16 @@ test("while a switch is being switched, no tray of its rack comes into use; afte
     within: 5000,
   });
   const change = () => surface.changeSpec("u-m4", { customerId: "acme" });
-  await expect(change()).rejects.toThrow(
-    /machine u-m4 cannot be assigned: run run-\S+ \(RUNNING\) works on switch u-sw4; wait until that has ended/,
-  );
+  const refused =
+    /machine u-m4 cannot be assigned: run run-\S+ \(RUNNING\) works on switch u-sw4; wait until that has ended/;
+  await expect(change()).rejects.toThrow(refused);
+  // Nor is it given away as a fleet node.
+  const { id: node } = await insertNode(surface.db, "u-m4");
+  const allocate = () => requestAllocation(surface.deps, tester, { node, tenant: "acme", requestId: "once" });
+  await expect(allocate()).rejects.toThrow(refused);
+  expect(await surface.db.query("select 1 from fleet_allocations")).toEqual([]);
   released.add("u-sw4");
   await until("u-sw4", "SUCCEEDED");
   await change();
+  expect(await allocate()).toMatchObject({ node, tenant: "acme" });
 });

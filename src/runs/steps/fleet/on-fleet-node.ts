@@ -15,6 +15,10 @@ export interface MaasOfSite {
 /** What steps on fleet nodes work with, beside what all steps do. They only read by it: what they change, they return as effects. */
 export interface OnFleetNode extends On<FleetNode>, WithAgent {
   readonly enrolment: EnrolmentOfNode;
-  /** @throws StepFailure "site_unavailable" where the site is gone or disabled, "credentials_missing" without its key */
-  maas(): Promise<MaasOfSite>;
+  /**
+   * What a job has done can be undone at a site that is disabled by now.
+   *
+   * @throws StepFailure "site_unavailable" where the site is gone or disabled, "credentials_missing" without its key
+   */
+  maas(options?: { readonly evenDisabled: boolean }): Promise<MaasOfSite>;
 }

@@ -48,7 +48,7 @@ export const commissionNode = defineStepOn<OnOnboarding>()({
     const { maas: site, target: node, call } = context;
     const { systemId } = node.facts;
     if (systemId === null) return undefined;
-    const { maas, target } = await site();
+    const { maas, target } = await site({ evenDisabled: true });
     const machine = await maas.findMachine(target, systemId, call);
     if (machine === undefined || reachedBy(machine) !== "commissioning") return undefined;
     await maas.abort(target, systemId, "its onboarding was canceled", call);

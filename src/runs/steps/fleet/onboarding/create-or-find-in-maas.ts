@@ -3,6 +3,7 @@ import { StepFailure } from "../../../../kernel/errors.ts";
 import { seconds } from "../../../../kernel/time/duration.ts";
 import { failedAs } from "../../../../lifecycles/fleet-node/failure-classes.ts";
 import { type Acted, defineStepOn, type ProbeReport, type Undone } from "../../../model/step.ts";
+import { accountOfNode } from "./account-of-node.ts";
 import { reachedBy } from "./maas-status.ts";
 import { nameOf, type Onboarding, type OnOnboarding, parseOnboarding } from "./on-onboarding.ts";
 
@@ -28,7 +29,7 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
   async act(context): Promise<Acted<Receipt>> {
     const { maas, target: node, call, evidence } = context;
     const { maas: region, target } = await maas();
-    const power = await accountOf(context);
+    const power = await accountOfNode(context);
     if (evidence.found !== null) {
       await region.takeOver(target, evidence.found, { hostname: node.hostname, power }, call);
       return { receipt: { systemId: evidence.found, created: false } };
@@ -58,7 +59,7 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
     const systemId = receipt?.systemId ?? node.facts.systemId;
     const isOurs = receipt?.created ?? evidence.found === null;
     if (!isOurs || systemId === null) return { facts: { systemId: null } };
-    const { maas: region, target } = await maas();
+    const { maas: region, target } = await maas({ evenDisabled: true });
     const machine = await region.findMachine(target, systemId, call);
     if (machine === undefined) return { facts: { systemId: null } };
     if (reachedBy(machine) === "moving") return { goesOn: `MAAS works on ${systemId}: ${machine.statusName}` };
@@ -95,16 +96,6 @@ const gone = ({ target }: Onboarding, systemId: string): StepFailure =>
       name: systemId,
     },
   );
-
-async function accountOf({ powerAccount, target: node }: Onboarding) {
-  const account = await powerAccount();
-  if (account === undefined || node.ipmiIp === null)
-    throw failedAs("credentials_missing", `no account for the management controller of ${nameOf(node)} is on record`, {
-      at: "bmc",
-      name: node.machineId,
-    });
-  return { address: node.ipmiIp, ...account };
-}
 
 /** As much of a node and its job as the search for its machine goes by: there need not be either yet. */
 export interface Search extends Pick<Onboarding, "maas" | "call" | "knownIdentity" | "otherNodeOn"> {

@@ -81,7 +81,7 @@ export const deployViaMaas = defineStepOn<OnOnboarding>()({
     const { maas: site, target: node, call } = context;
     const { systemId } = node.facts;
     if (systemId === null) return undefined;
-    const { maas, target } = await site();
+    const { maas, target } = await site({ evenDisabled: true });
     const machine = await maas.findMachine(target, systemId, call);
     const forgotten = { facts: { deployOrderedAt: null } };
     if (machine === undefined) return forgotten;

@@ -22,6 +22,8 @@ export interface RoceLink {
 export interface KnownIdentity {
   readonly serial: string | null;
   readonly macs: readonly string[];
+  /** Where its management controller is, and so where the account on record belongs. Null: nowhere that is on record. */
+  readonly bmcAddress: string | null;
 }
 
 /** What the stages of an onboarding work with, beside what all steps on fleet nodes do. */

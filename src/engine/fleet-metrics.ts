@@ -1,3 +1,4 @@
+import { countContestedBoots } from "../store/install/contested-boots.ts";
 import { horizonAge } from "../store/lifecycle/journal.ts";
 import { countStates, measureClaimWaits, measureRequests, workDepth } from "../store/lifecycle/measurements.ts";
 import type { ThingStores } from "../store/lifecycle/things.ts";
@@ -5,7 +6,7 @@ import { countBanners } from "../store/machine/conditions.ts";
 import type { Queryable } from "../store/postgres/database.ts";
 import type { Collect } from "../telemetry/metrics.ts";
 
-/** The gauges that only the database knows: things by state, above SLA, failing, requested, waiting for claims, conditions of machines, work depth, age of the journal's horizon. */
+/** The gauges that only the database knows: things by state, above SLA, failing, requested, waiting for claims, conditions of machines, work depth, contested boots, age of the journal's horizon. */
 export function createFleetCollector({
   db,
   stores,
@@ -15,7 +16,7 @@ export function createFleetCollector({
 }): Collect {
   return async () => {
     const kinds = [...stores.keys()];
-    const [states, requests, depths, waits, conditions, horizon] = await Promise.all([
+    const [states, requests, depths, waits, conditions, contested, horizon] = await Promise.all([
       Promise.all(
         [...stores].map(async ([kind, store]) => (await countStates(db, store)).map((count) => ({ kind, ...count }))),
       ),
@@ -27,6 +28,7 @@ export function createFleetCollector({
       workDepth(db, kinds),
       measureClaimWaits(db, kinds),
       countBanners(db),
+      countContestedBoots(db),
       horizonAge(db),
     ]);
     const counts = states.flat();
@@ -55,6 +57,7 @@ export function createFleetCollector({
         labels: { kind },
         value: oldestSeconds,
       })),
+      millwright_boots_contested: [{ labels: {}, value: contested }],
       millwright_work_due: depths.map(({ kind, due }) => ({ labels: { kind }, value: due })),
       millwright_work_leased: depths.map(({ kind, leased }) => ({ labels: { kind }, value: leased })),
       millwright_work_oldest_due_seconds: depths.map(({ kind, oldestDueSeconds }) => ({

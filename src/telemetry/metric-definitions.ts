@@ -144,6 +144,11 @@ export const METRICS = {
     labels: ["workflow", "state"],
     doc: "Nodes by the state of their latest job: fleet_onboarding or fleet_decommission. Removed nodes are left out. The same on every replica.",
   },
+  millwright_boots_contested: {
+    type: "gauge",
+    labels: [],
+    doc: "Machines of whose last boot two addresses asked for the script, in the last 24 h: one of the two is a stranger. The same on every replica.",
+  },
   millwright_work_due: { type: "gauge", labels: ["kind"], doc: "Things that are due and that no replica works on." },
   millwright_work_leased: { type: "gauge", labels: ["kind"], doc: "Things that some replica works on." },
   millwright_work_oldest_due_seconds: {

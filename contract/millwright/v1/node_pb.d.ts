@@ -88,6 +88,49 @@ export declare type ListNodesResponse = Message<"millwright.v1.ListNodesResponse
 export declare const ListNodesResponseSchema: GenMessage<ListNodesResponse>;
 
 /**
+ * @generated from message millwright.v1.ConfirmNodeErasedRequest
+ */
+export declare type ConfirmNodeErasedRequest = Message<"millwright.v1.ConfirmNodeErasedRequest"> & {
+  /**
+   * That of the machine.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * How the caller knows; kept in the history.
+   *
+   * @generated from field: string comment = 2;
+   */
+  comment: string;
+};
+
+/**
+ * Describes the message millwright.v1.ConfirmNodeErasedRequest.
+ * Use `create(ConfirmNodeErasedRequestSchema)` to create a new message.
+ */
+export declare const ConfirmNodeErasedRequestSchema: GenMessage<ConfirmNodeErasedRequest>;
+
+/**
+ * @generated from message millwright.v1.ConfirmNodeErasedResponse
+ */
+export declare type ConfirmNodeErasedResponse = Message<"millwright.v1.ConfirmNodeErasedResponse"> & {
+  /**
+   * As it is now: retired.
+   *
+   * @generated from field: millwright.v1.Node node = 1;
+   */
+  node?: Node | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ConfirmNodeErasedResponse.
+ * Use `create(ConfirmNodeErasedResponseSchema)` to create a new message.
+ */
+export declare const ConfirmNodeErasedResponseSchema: GenMessage<ConfirmNodeErasedResponse>;
+
+/**
  * A machine seen through its install, as /api/v1/nodes shows it.
  *
  * @generated from message millwright.v1.Node
@@ -303,6 +346,16 @@ export declare const NodeService: GenService<{
     methodKind: "unary";
     input: typeof ListNodesRequestSchema;
     output: typeof ListNodesResponseSchema;
+  },
+  /**
+   * Retires a node that is deprovisioning: the caller vouches that its disks are erased, where no boot of it could prove that.
+   *
+   * @generated from rpc millwright.v1.NodeService.ConfirmNodeErased
+   */
+  confirmNodeErased: {
+    methodKind: "unary";
+    input: typeof ConfirmNodeErasedRequestSchema;
+    output: typeof ConfirmNodeErasedResponseSchema;
   },
 }>;
 

@@ -2,15 +2,20 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { NodeSchema, NodeService } from "../../../contract/millwright/v1/node_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { confirmErased } from "../../services/install/boot/erasure.ts";
 import type { InstallRecord } from "../../services/install/installs.ts";
 import { pageNodes } from "../../services/install/node-list.ts";
 import { timestampOf } from "../convert/fields.ts";
 import { listRequestFrom, pageOf } from "../convert/listing.ts";
+import { callerKey } from "../transport/interceptors.ts";
 
 export const nodes = (deps: ServiceDeps): ServiceImpl<typeof NodeService> => ({
   async listNodes(request) {
     const page = await pageNodes(deps, listRequestFrom(request));
     return { nodes: page.items.map(nodeOf), ...pageOf(page) };
+  },
+  async confirmNodeErased({ id, comment }, { values }) {
+    return { node: nodeOf(await confirmErased(deps, values.get(callerKey), id, comment)) };
   },
 });
 

@@ -122,6 +122,7 @@ const steps = ({ services, publicUrl }: BootRouteDeps) => {
         const lines = await readBootSteps(services, {
           mac: body.mac_address,
           token: body.report_token,
+          address: request.ip,
           server: publicUrl ?? reachedAt(request),
         });
         reply.type(TEXT).header("cache-control", "no-store");

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { confirmErased as confirmNodeErased } from "../../services/install/boot/erasure.ts";
 import { changeInstallState, changeManyInstallStates } from "../../services/install/installs.ts";
 import { objectOf, one } from "./envelopes.ts";
 import { answerNode, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
@@ -78,6 +79,24 @@ const changeManyStates = ({ services }: Deps) =>
     },
   });
 
+const confirmErased = ({ services }: Deps) =>
+  defineRoute({
+    method: "POST",
+    path: "/api/v1/nodes/{id}/confirm-erased",
+    tag: NODES,
+    summary:
+      "Retires a node that is deprovisioning: the caller vouches that its disks are erased, where no boot of it could prove that.",
+    params: schemas.nodeId,
+    body: z.strictObject({ comment: schemas.comment }),
+    example: { comment: "disks shredded, certificate 4711" },
+    errors: { ...UNKNOWN_NODE, 400: "The node is not deprovisioning." },
+    answer: nodeAnswer,
+    async handle({ params: { id }, body: { comment }, caller }) {
+      const erased = await confirmNodeErased(services, caller, id, comment ?? "");
+      return one(schemas.nodeJson(erased), "Node retired: confirmed as erased");
+    },
+  });
+
 /** Where people take nodes: to another state, one or many, and out for good. */
 export const nodeStateRoutes = (deps: Deps): AnyRoute[] =>
-  [retireNode, changeState, changeManyStates].map((route) => route(deps));
+  [retireNode, changeState, changeManyStates, confirmErased].map((route) => route(deps));

@@ -166,6 +166,7 @@ export const installLifecycle = defineLifecycle<Install>()({
     ["deprovisioning",  reported("disk_erased"),      STAY,             { sets: diskErased }],
     ["deprovisioning",  reported("erase_failed"),     STAY,             { sets: eraseFailed }],
     ["deprovisioning",  reported("erased"),           "retired",        { provided: everyDiskVerified, sets: allErased }],
+    ["deprovisioning",  asked("confirm_erased"),      "retired",        { sets: allErased, added: "an operator vouches for what the node cannot prove" }],
     ["migrating",       on("replacement_proven"),     "active"],
     ["migrating",       asked("activate"),            "active",         { added: BY_HAND }],
     [ANY,               asked("retire"),              "retired"],

@@ -10,6 +10,7 @@ import type { Database, Queryable } from "../../store/postgres/database.ts";
 import type { ClusterGate } from "../catalog/cluster-gate.ts";
 import type { AgentDesk } from "../fleet/agent/desk.ts";
 import type { MaasGate } from "../fleet/site-target.ts";
+import type { TokenBinding } from "../install/boot/armed-boot.ts";
 import type { MissingFiles } from "../rack-firmware/missing-files.ts";
 
 /** What services stand on. */
@@ -48,6 +49,8 @@ export interface ServiceDeps {
   readonly tokenRules?: TokenRules;
   /** What racks keep to. Absent: the defaults of the settings. */
   readonly rackLimits?: RackLimits;
+  /** What counts as one place, where a boot asks for its script and reports. Absent: its subnet. */
+  readonly tokenBinding?: TokenBinding;
   /** Absent: the system's. */
   readonly clock?: Clock;
 }

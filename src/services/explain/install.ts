@@ -94,6 +94,8 @@ function commandsFor({ id, state, facts }: InstallRecord, missing: string | unde
       return [say(`node requeue ${id}`, "installs it at its next boot from the network"), show];
     case "migrating":
       return [show, say(`node activate ${id}`, "cancels the migration, and returns what was moved")];
+    case "deprovisioning":
+      return [show, say(`node confirm-erased ${id}`, "retires it, if you know otherwise that its disks are erased")];
     default:
       return [show];
   }

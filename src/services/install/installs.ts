@@ -219,7 +219,9 @@ function reachableBy(install: Install): readonly InstallState[] {
 
 function verbTo(install: Install, target: InstallState): string {
   const state = install.state.name as InstallState;
-  const row = rowsFrom(installLifecycle, state).find(([, { owner }, to]) => owner === "caller" && to === target);
+  const row = rowsFrom(installLifecycle, state).find(
+    ([, { owner, name }, to]) => owner === "caller" && to === target && name !== CONFIRM_ERASED,
+  );
   if (row) return row[1].name;
   throw new AppError(
     "failed_precondition",
@@ -252,6 +254,9 @@ async function refuseHeld(tx: Transaction, { id }: Install): Promise<void> {
     },
   );
 }
+
+/** Whoever takes a node out says nothing of its data: that it is gone has a verb of its own. */
+export const CONFIRM_ERASED = "confirm_erased";
 
 export interface StateChangeResult {
   readonly id: string;

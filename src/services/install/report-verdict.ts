@@ -2,9 +2,9 @@ import { follow, type Move } from "../../kernel/decide.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { whyIncomplete } from "../../lifecycles/install/install-steps.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
-import { failureOf, type NodeReport, verbOf, whyNotErased } from "../../lifecycles/install/report.ts";
+import { ERASE_EVENTS, failureOf, type NodeReport, verbOf, whyNotErased } from "../../lifecycles/install/report.ts";
 import type { InstallRecord } from "../../store/install/installs.ts";
-import { showsToken } from "./report-token.ts";
+import type { Trust } from "./report-token.ts";
 
 export interface ReportInput {
   readonly report: NodeReport;
@@ -33,12 +33,16 @@ export interface DecidedReport {
 export function decideReport(
   input: ReportInput,
   install: InstallRecord,
-  holder: string | undefined,
-  now: Date,
+  { trust, holder, now }: { readonly trust: Trust; readonly holder: string | undefined; readonly now: Date },
 ): DecidedReport {
   const { report } = input;
   const verb = verbOf(report);
   const base = { input, install, now };
+  const unproven = ERASE_EVENTS.has(verb ?? "") ? whyUnproven(trust) : undefined;
+  if (unproven !== undefined && install.state.name === "deprovisioning") {
+    const why = `${verb} was reported, but ${unproven}`;
+    return { ...base, move: undefined, ignored: why, facts: { lastInstallError: why } };
+  }
   const unfinished = verb === "erased" ? unfinishedErase(input, install) : undefined;
   // An environment that knows no steps would leave them all out.
   const incomplete =
@@ -53,7 +57,7 @@ export function decideReport(
     name: verb,
     data: {
       now: now.toISOString(),
-      token_shown: showsToken(input, install),
+      token_shown: trust.is === "proven" || trust.is === "earlier",
       ...(report.progress !== undefined && { progress: report.progress }),
       ...(report.step !== undefined && { step: report.step }),
       ...(report.erasedDisk !== undefined && { disk: report.erasedDisk }),
@@ -66,6 +70,12 @@ export function decideReport(
     return { ...base, move: undefined, ignored: `${verb} was reported while ${holder} works on the machine` };
   }
   return { ...base, move, ignored: undefined };
+}
+
+/** That data is gone only the one boot can say that was armed to erase it. */
+function whyUnproven(trust: Trust): string | undefined {
+  if (trust.is === "doubted") return trust.why;
+  return trust.is === "proven" ? undefined : "its boot was given its script by an earlier version";
 }
 
 /** In every other state `erased` leads nowhere anyway. */

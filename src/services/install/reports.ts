@@ -9,7 +9,7 @@ import { machineKey } from "../machine/machines.ts";
 import { heldByOthers } from "./holders.ts";
 import { installKey } from "./key.ts";
 import { findOwners } from "./owners.ts";
-import { badToken, needsToken, type ReportRules, showsToken } from "./report-token.ts";
+import { badToken, needsToken, type ReportRules, trustIn } from "./report-token.ts";
 import { decideReport, type ReportInput } from "./report-verdict.ts";
 import { writeReports } from "./report-writing.ts";
 
@@ -97,9 +97,13 @@ async function applyRound(
   const answers = new Map<ReportInput, ReportAnswer | AppError>();
   const accepted = round.flatMap(({ input, id }) => {
     const install = installs.get(id);
-    if (!install) answers.set(input, unknownNode(input.report.mac));
-    else if (needsToken(rules, input) && !showsToken(input, install)) answers.set(input, badToken());
-    else return [{ input, id, install }];
+    if (!install) {
+      answers.set(input, unknownNode(input.report.mac));
+      return [];
+    }
+    const trust = trustIn(deps, input, install);
+    if (!needsToken(rules, input) || trust.is !== "none") return [{ input, id, install, trust }];
+    answers.set(input, badToken());
     return [];
   });
   // Not of those that are refused: a stranger must not use up the id of a report that the node is still to send.
@@ -108,7 +112,7 @@ async function applyRound(
   const messages = new Map(accepted.filter(({ input }) => seen.has(input)).map(({ input }) => [input, REPORTED]));
   const decided = accepted
     .filter(({ input }) => !seen.has(input))
-    .map(({ input, id, install }) => decideReport(input, install, held.get(id), now));
+    .map(({ input, id, install, trust }) => decideReport(input, install, { trust, holder: held.get(id), now }));
   await writeReports(tx, deps, decided);
   for (const { input, install, move } of decided)
     messages.set(input, answerTo(input.report, install, move !== undefined));

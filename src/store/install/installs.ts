@@ -51,6 +51,23 @@ const factsSchema = z.object({
     .default([]),
 });
 
+const bootSchema = z.object({
+  id: z.string(),
+  /** What had armed it; null: nothing, so that it proves nothing. */
+  armedBy: text,
+  at: z.string(),
+  /** Where its script was asked for first. */
+  address: text,
+  /** What its firmware said of the hardware. */
+  identity: z.string().default(""),
+  /** Other addresses that asked for its script. */
+  others: z.array(z.string()).default([]),
+  /** Since when one of these and the first may not be the machine. */
+  contestedAt: text,
+});
+/** A boot that was given a script with a token. */
+export type Boot = Readonly<z.infer<typeof bootSchema>>;
+
 /** Of a patch what is in it, and not what stands for absent fields. */
 const parseFactsPatch = (patch: JsonObject): Partial<InstallFacts> =>
   Object.fromEntries(Object.entries(factsSchema.parse(patch)).filter(([name]) => name in patch));
@@ -66,6 +83,9 @@ export interface InstallRow extends StateColumns {
   updated_at: Date;
   report_token_hash: string | null;
   order_stamp: string | null;
+  armed_at: Date | null;
+  armed_by: string | null;
+  boot: unknown;
   effective_workflow_id: string | null;
   promotes_when_complete: boolean;
   promotes_on_first_boot: boolean;
@@ -79,11 +99,16 @@ export interface InstallRecord extends Install {
   readonly reportTokenHash: string | null;
   /** What the system that a run has installed is to show; of no use once the run is over. */
   readonly orderStamp: string | null;
+  /** Since when the next boot is expected; null: it is not. */
+  readonly armedAt: Date | null;
+  readonly armedBy: string | null;
+  /** The last one that was given a script with a token; null: none, or one of an earlier version. */
+  readonly boot: Boot | null;
   readonly updatedAt: Date;
 }
 
 export const INSTALL_COLUMNS = `${STATE_COLUMNS}, t.mac, t.arch, t.boot_mode, t.group_id, t.workflow_id, t.tags, t.created_at, t.updated_at,
-  t.report_token_hash, t.order_stamp,
+  t.report_token_hash, t.order_stamp, t.armed_at, t.armed_by, t.boot,
   coalesce(t.workflow_id, g.effective_workflow_id) as effective_workflow_id,
   coalesce(w.next_state = 'active', false) as promotes_when_complete,
   coalesce(g.effective_auto_promote, false) as promotes_on_first_boot`;
@@ -104,6 +129,9 @@ export function parseInstall(row: InstallRow): InstallRecord {
     tags: row.tags,
     reportTokenHash: row.report_token_hash,
     orderStamp: row.order_stamp,
+    armedAt: row.armed_at,
+    armedBy: row.armed_by,
+    boot: row.boot === null ? null : bootSchema.parse(row.boot),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     promotesWhenComplete: row.promotes_when_complete,

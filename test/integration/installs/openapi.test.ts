@@ -94,6 +94,7 @@ describe("the OpenAPI document", () => {
       ["patchFleetSitesSite"],
       ["putFleetSitesSiteProfilesProfile"],
       ["putFleetSitesSiteRoce"],
+      ["postNodesIdConfirmErased", "deprovisioning"],
     ];
     // What agents send takes a bearer of one node, and what is done with nodes and allocations an onboarded one: test/integration/fleet
     // sends the like.

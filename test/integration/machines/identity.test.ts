@@ -197,7 +197,9 @@ test("a BMC that claims the address of a machine that is being installed keeps i
   const token = tokenOf(await boot(mac));
   const report = async (status: "started" | "progress", reported = mac) => {
     const told = { mac: reported, status };
-    const [answer] = await applyReports(bench.deps, { requireTokens: true }, [{ report: told, token, address: null }]);
+    const [answer] = await applyReports(bench.deps, { requireTokens: true }, [
+      { report: told, token, address: "192.0.2.9" },
+    ]);
     return answer;
   };
   expect(await report("started")).toMatchObject({ install: { id, state: { name: "installing" } } });
@@ -217,10 +219,12 @@ test("a BMC that claims the address of a machine that is being installed keeps i
   expect(await report("progress")).toMatchObject({ install: { id } });
   // Through another of its ports: nothing but the token tells whose it is.
   expect(await report("progress", other)).toMatchObject({ install: { id } });
-  expect(await readBootSteps(bench.deps, { mac: other, token, server: "http://192.0.2.1" })).toContain(
-    "state installing",
+  expect(
+    await readBootSteps(bench.deps, { mac: other, token, server: "http://192.0.2.1", address: "192.0.2.9" }),
+  ).toContain("state installing");
+  await expect(readBootSteps(bench.deps, { mac: other, token: "wrong", server: "", address: null })).rejects.toThrow(
+    "report_token",
   );
-  await expect(readBootSteps(bench.deps, { mac: other, token: "wrong", server: "" })).rejects.toThrow("report_token");
   expect(await boot(mac)).toContain("the installation is under way");
   for (const rival of ["a-rival", "z-rival"]) expect(await installOf(rival)).toBeUndefined();
 });
@@ -274,7 +278,7 @@ describe("a boot with the address of a machine and the hardware of another", () 
     expect(message).toContain(`a boot from MAC ${mac} says serial S-other, UUID ${OTHER.systemUuid}`);
     expect(message).toContain(`the machine has serial ${serial}, UUID ${uuid}`);
     // The token of the machine's own boot is still good.
-    const report = { report: { mac, status: "started" as const }, token, address: null };
+    const report = { report: { mac, status: "started" as const }, token, address: "192.0.2.9" };
     const [answer] = await applyReports(bench.deps, { requireTokens: true }, [report]);
     expect(answer).toMatchObject({ install: { id, state: { name: "installing" } } });
     // Nobody has booted so for a day.

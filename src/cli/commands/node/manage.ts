@@ -256,6 +256,16 @@ export async function moveNode(
   await printDone(session, `Node ${id} is ${state}.${nextFor(data)}`, { id, state });
 }
 
+export async function confirmErased(
+  session: Session,
+  id: string,
+  { comment, asks, yes }: MoveOptions,
+): Promise<undefined> {
+  if (asks && !yes) await confirm(session, asks(id));
+  await session.rest({ method: "POST", path: `${at(id)}/confirm-erased`, body: { comment } });
+  await printDone(session, `Node ${id} is retired: confirmed as erased.`, { id, state: "retired" });
+}
+
 async function refuseOthers(session: Session, id: string, from: string): Promise<void> {
   const { state } = await getNode(session, id);
   if (state !== from)

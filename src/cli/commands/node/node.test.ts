@@ -157,6 +157,19 @@ describe("changing", () => {
     ]);
   });
 
+  test("`node confirm-erased` asks for the node's id, and vouches", async () => {
+    rest.answers.set("POST /api/v1/nodes/m-1/confirm-erased", one({ ...NODE, state: "retired" }));
+    const refused = await rest.run("node confirm-erased m-1");
+    expect([refused.code, refused.err]).toEqual([
+      2,
+      expect.stringContaining("Vouch that all disks of node m-1 are erased"),
+    ]);
+    expect(sent()).toEqual([]);
+    const { code, out } = await rest.run(["node", "confirm-erased", "m-1", "--comment", "shredded", "--yes"]);
+    expect([code, out]).toEqual([0, "Node m-1 is retired: confirmed as erased.\n"]);
+    expect(sent()).toEqual([["POST", "/api/v1/nodes/m-1/confirm-erased", { comment: "shredded" }]]);
+  });
+
   test("`node register`, `set`, `tag` and `untag` send what was said, and an empty text clears", async () => {
     rest.answers.set("POST /api/v1/nodes", one(NODE));
     rest.answers.set("PATCH /api/v1/nodes/m-1", one(NODE));

@@ -24,6 +24,7 @@ const FROM: Readonly<Record<string, string>> = {
 const ASKS: Readonly<Record<string, (id: string) => Question>> = {
   // It is active until then: the operator types its name, since it may be in use.
   deprovision: (id) => ({ what: `Erase all disks of node ${id} at its next boot, and retire it?`, answer: id }),
+  confirmErased: (id) => ({ what: `Vouch that all disks of node ${id} are erased, and retire it?`, answer: id }),
   retire: (id) => ({ what: `Take node ${id} out for good?` }),
 };
 
@@ -136,6 +137,15 @@ function addMoving(node: Command, run: Run): void {
     .option("--comment <text>", "why; kept in the history")
     .action((id: string, options: MoveOptions) =>
       run(async (session) => (await load()).moveNode(session, id, "pending", { ...options, from: FROM.retry })),
+    );
+  node
+    .command("confirm-erased")
+    .argument("<id>", "a node that is deprovisioning")
+    .description("vouch that a node's disks are erased where no boot of it could prove that, and retire it")
+    .option("--comment <text>", "how you know; kept in the history")
+    .option(...YES_OPTION)
+    .action((id: string, options: MoveOptions) =>
+      run(async (session) => (await load()).confirmErased(session, id, { ...options, asks: ASKS.confirmErased })),
     );
   node
     .command("migrate")

@@ -5,7 +5,7 @@ import { type InstallRecord, loadInstalls } from "../../../store/install/install
 import { listWorkflows } from "../../../store/install/workflows.ts";
 import type { ServiceDeps } from "../../call/deps.ts";
 import { findOwners } from "../owners.ts";
-import { badToken, showsToken } from "../report-token.ts";
+import { badToken, trustIn } from "../report-token.ts";
 import { writeStepLines } from "../step-lines.ts";
 import { absolute, fill } from "./boot-script.ts";
 
@@ -13,16 +13,18 @@ export interface StepsRequest {
   readonly mac: string;
   /** That of the boot. Steps hold what people wrote into them: without it nobody reads them, whatever reports need. */
   readonly token: string;
+  readonly address: string | null;
   /** As the node reaches us. */
   readonly server: string;
 }
 
 /** What the environment that a node has booted is to do. Changes nothing. */
-export async function readBootSteps({ db }: ServiceDeps, { mac, token, server }: StepsRequest): Promise<string> {
+export async function readBootSteps(deps: ServiceDeps, { mac, token, server, address }: StepsRequest): Promise<string> {
+  const { db } = deps;
   const [id] = await findOwners(db, [{ mac, token }]);
   const [install] = id === undefined ? [] : (await loadInstalls(db, [id])).things;
   // An address that nobody has and a token that is wrong look the same.
-  if (!install || !showsToken({ token }, install)) throw badToken();
+  if (!install || trustIn(deps, { token, address }, install).is === "none") throw badToken();
   const workflowId = install.effectiveWorkflowId;
   const [workflow] = workflowId === null ? [] : await listWorkflows(db, { ids: [workflowId] });
   const steps = paired(install, workflow === undefined ? [] : stepsToRun(workflow));

@@ -1,8 +1,7 @@
-import { randomBytes } from "node:crypto";
 import { AppError, type ErrorKind } from "../../../kernel/errors.ts";
 import { type BootDecision, decideBoot, type WorkflowSeen } from "../../../lifecycles/install/boot-decision.ts";
-import type { Architecture, BootMode, InstallState, InstallStep } from "../../../lifecycles/install/install.ts";
-import { afterReboot, freshSteps, isRebooting } from "../../../lifecycles/install/install-steps.ts";
+import type { Architecture, BootMode } from "../../../lifecycles/install/install.ts";
+import { afterReboot, freshSteps } from "../../../lifecycles/install/install-steps.ts";
 import {
   isSameArchitecture,
   mismatch,
@@ -26,9 +25,9 @@ import { findGroupByWord } from "../device-groups.ts";
 import { heldByOthers } from "../holders.ts";
 import { HARDWARE_FACTS, type HardwareFact, insertInstall, lockInstall } from "../installs.ts";
 import { INSTALL_KIND } from "../key.ts";
-import { hashToken } from "../report-token.ts";
 import { findBootOwner } from "./boot-owner.ts";
 import { writeBootScript } from "./boot-script.ts";
+import { handOut } from "./hand-out.ts";
 
 /** What firmware says of the machine that it boots. */
 export interface BootRequest {
@@ -110,7 +109,7 @@ async function answerBoot(
         nodeId: id,
         decision: { type: "problem", message: "no erase environment is configured (install.erase)" },
       };
-    return { nodeId: id, decision, boot: rules.eraser, token: await handOut(tx, deps, node, install) };
+    return { nodeId: id, decision, boot: rules.eraser, token: await handOut(tx, deps, { node, request, install }) };
   }
   if (decision.type !== "install") return { nodeId: id, decision };
   const holder = (await heldByOthers(tx, [install])).get(id);
@@ -127,7 +126,7 @@ async function answerBoot(
     ...(boot && { boot }),
     steps: steps.length,
     ...(facts.orderedBy !== null && stamp !== null && { stamp }),
-    token: await handOut(tx, deps, node, install, steps),
+    token: await handOut(tx, deps, { node, request, install, steps }),
   };
 }
 
@@ -220,42 +219,4 @@ async function workflowFor(
   const [workflow] = await listWorkflows(tx, { ids: [id], activeOnly: install.facts.orderedBy === null });
   if (!workflow) return { seen: { type: "missing" } };
   return { seen: { type: "ready", mismatch: mismatch(workflow, install) }, workflow };
-}
-
-/** States in which a script that is handed out begins what was begun before once more. */
-const BEGINS_ANEW: ReadonlySet<string> = new Set<InstallState>(["installing", "deprovisioning"]);
-
-/** The token of this boot, in the place of the last one's; an attempt that follows a failed one begins here. */
-async function handOut(
-  tx: Transaction,
-  deps: ServiceDeps,
-  node: Caller,
-  install: InstallRecord,
-  steps: readonly InstallStep[] = [],
-): Promise<string> {
-  const token = randomBytes(24).toString("base64url");
-  const { id } = install;
-  const by = { actor: node.name ?? "", address: node.address };
-  if (steps.length > 0 || install.facts.steps.length > 0)
-    await commitOrRefuse(tx, deps.stores, [{ kind: INSTALL_KIND, thing: install, facts: { steps }, ...by }]);
-  await recordChange(tx, storeOf(deps.stores, INSTALL_KIND), {
-    id,
-    type: "script_handed_out",
-    ...by,
-    data: { attempt: install.facts.installAttempts + 1 },
-    set: { report_token_hash: hashToken(token) },
-    touchesBasis: true,
-  });
-  if (BEGINS_ANEW.has(install.state.name) && !isRebooting(install)) {
-    const now = nowOf(deps).toISOString();
-    await applyVerb(tx, deps.stores, {
-      kind: INSTALL_KIND,
-      id,
-      owner: "other",
-      name: "script_handed_out",
-      data: { now },
-      ...by,
-    });
-  }
-  return token;
 }

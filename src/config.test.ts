@@ -263,6 +263,13 @@ describe("rules over several settings", () => {
     );
   });
 
+  test("one address that may take all places of a listener is warned of", () => {
+    expect(load({ argv: ["--limits-connections", "2000"] }).warnings.join()).toContain(
+      "limits.connections_per_address",
+    );
+    expect(load({ argv: ["--limits-connections", "2001"] }).warnings).toEqual([]);
+  });
+
   test("a listener that callers may name is pointed at, where no name is allowed", () => {
     const open = ["--http-listen", "0.0.0.0:8080"];
     const warned = (...argv: string[]) =>

@@ -162,7 +162,15 @@ function checkTogether(config: Config, profile: Profile): { mistakes: string[]; 
   if (open.length > 0 && tls.certFile === null) {
     warnings.push(`${names} without TLS: tokens cross the network readable, unless a proxy in front adds TLS`);
   }
+  warnings.push(...limitWarnings(config.limits));
   return { mistakes, warnings };
+}
+
+function limitWarnings({ connections, connectionsPerAddress }: Config["limits"]): string[] {
+  if (connectionsPerAddress < connections) return [];
+  return [
+    `limits.connections_per_address (${connectionsPerAddress}) is not below limits.connections (${connections}): one address can take all places of a listener`,
+  ];
 }
 
 /**

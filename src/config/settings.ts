@@ -1,34 +1,7 @@
-import { defaultDataDir, type Host } from "./data-dir.ts";
+import { defaultDataDir } from "./data-dir.ts";
+import { LIMIT_SETTINGS } from "./limit-settings.ts";
+import { optional, type Setting, setting } from "./setting.ts";
 import * as kinds from "./value-kinds.ts";
-
-type Raw = string | number | boolean | readonly string[] | Readonly<Record<string, never>>;
-
-interface Details<Default> {
-  readonly doc: string;
-  /** As one would write it in a file. */
-  readonly default: Default;
-  /** What `millwright dev` takes instead. */
-  readonly dev?: Raw;
-  /** Shown in place of a default that depends on the machine. */
-  readonly defaultDoc?: string;
-  /** Never printed whole. */
-  readonly secret?: boolean;
-}
-
-export type DefaultOf = (host: Host, env: Readonly<Record<string, string | undefined>>) => string;
-
-export interface Setting<T> extends Details<Raw | DefaultOf | null> {
-  readonly kind: kinds.ValueKind<T>;
-}
-
-const setting = <T>(kind: kinds.ValueKind<T>, details: Details<Raw | DefaultOf>): Setting<T> => ({ kind, ...details });
-
-/** Unset unless somebody sets it; then `null` in the config. */
-const optional = <T>(kind: kinds.ValueKind<T>, details: Omit<Details<null>, "default">): Setting<T | null> => ({
-  kind: kind as kinds.ValueKind<T | null>,
-  default: null,
-  ...details,
-});
 
 /**
  * Every setting, once. The key is that of the file; the environment variable is `MILLWRIGHT_` and the key in capitals, the flag is the
@@ -132,6 +105,8 @@ export const SETTINGS = {
   secret_key_file: optional(kinds.path(), {
     doc: "The key that BMC passwords and other secrets are encrypted with. Unset: `secret-key` in the data directory, made at first start.",
   }),
+
+  ...LIMIT_SETTINGS,
 
   "log.level": setting(kinds.choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"]), {
     default: "info",

@@ -205,6 +205,21 @@ export const METRICS = {
     buckets: REQUEST_SECONDS,
     doc: "Calls of the API, by method and gRPC code; streams are counted when they end.",
   },
+  millwright_limit_current: {
+    type: "gauge",
+    labels: ["limit"],
+    doc: "What this replica counts towards a limit of the API now; of limits for each address, caller or listener the highest.",
+  },
+  millwright_limit_most: {
+    type: "gauge",
+    labels: ["limit"],
+    doc: "What the limit is set to (`limits.*` of the configuration).",
+  },
+  millwright_limit_reached_total: {
+    type: "counter",
+    labels: ["limit"],
+    doc: "Connections, calls and readers that were refused or ended since a limit of the API was reached; `idle_session` is part of ordinary life.",
+  },
   millwright_collect_failures_total: {
     type: "counter",
     labels: [],

@@ -80,6 +80,26 @@ export const observeDeviceCalls = (metrics: Metrics, log: Log) => ({
   },
 });
 
+interface LimitReading {
+  readonly limit: string;
+  readonly current: number;
+  readonly most: number;
+}
+
+/** Of the limits that callers of the API are held to. */
+export const observeLimits = (metrics: Metrics) => ({
+  refused: (limit: string): void => metrics.count("millwright_limit_reached_total", { limit }),
+  showWith(read: () => readonly LimitReading[]): void {
+    metrics.collectWith(async () => {
+      const readings = read().map(({ limit, current, most }) => ({ labels: { limit }, current, most }));
+      return {
+        millwright_limit_current: readings.map(({ labels, current }) => ({ labels, value: current })),
+        millwright_limit_most: readings.map(({ labels, most }) => ({ labels, value: most })),
+      };
+    });
+  },
+});
+
 /** To be told of the end of every call of the API. */
 export const observeRpc =
   (metrics: Metrics) =>

@@ -44,6 +44,7 @@ import { registerRoutes, restRoutes } from "./routes.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { StopSequence } from "./stop-sequence.ts";
 import { writeEndpointsFile } from "./surfaces/endpoints-file.ts";
+import { wireLimits } from "./surfaces/limits.ts";
 import { wireListeners } from "./surfaces/listeners.ts";
 import { accessOf, allThings, storesOf } from "./things/all-things.ts";
 import type { ThingParts } from "./things/thing.ts";
@@ -256,7 +257,8 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     firmware: () => missingFirmware(deps),
     clock: async () => clock.trouble && { remark: clock.trouble },
   };
-  const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log);
+  const limits = wireLimits(config, { log, metrics, clock });
+  const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log, limits);
   const operations = createOperations({ metrics, authenticate: signIn, checks });
   const agents = openAgentDesk(deps, {
     rules: { taskLease: config.fleet.taskLease, longestWait: config.fleet.agentWait },
@@ -296,6 +298,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       reflectionRoutes(router);
     },
     log,
+    limits,
   });
   const stopping = new AbortController();
   const following = followReadiness(

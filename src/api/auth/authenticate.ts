@@ -74,6 +74,7 @@ export function createAuthenticator({
     // Without looking at credentials, so that probes get their answer also while the database is away.
     if (access.isPublic(method)) return { name: null, roles: [], address };
     const caller: SignedIn = { ...(await identify(headers, peer)), address };
+    peer.signedIn?.();
     try {
       access.authorize(caller, method);
     } catch (error) {

@@ -6,6 +6,7 @@ import type { ServiceDeps } from "../../services/call/deps.ts";
 import { type BootRules, bootNode } from "../../services/install/boot/boot.ts";
 import { writeFirstScript } from "../../services/install/boot/boot-script.ts";
 import { readBootSteps } from "../../services/install/boot/boot-steps.ts";
+import { plainAddress } from "../transport/limits/client-address.ts";
 import { macAddress } from "./node-schemas.ts";
 import { type AnyRoute, defineRoute } from "./route.ts";
 
@@ -147,8 +148,5 @@ export function reachedAt({ protocol, host, socket }: FastifyRequest): string {
   if (!HOST.test(host)) throw new AppError("failed_precondition", "Host: that is no host name or address");
   return `${protocol}://${host}`;
 }
-
-/** As the node itself would write it: an IPv4 address is no IPv6 one because we listen on both. */
-const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "");
 
 export const bootRoutes = (deps: BootRouteDeps): AnyRoute[] => [boot(deps), firstScript(deps), steps(deps)];

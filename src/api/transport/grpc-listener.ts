@@ -16,20 +16,23 @@ import { answerRefusedCall, logRefused } from "./browsers/answer-refused.ts";
 import { SAFE_HEADERS, setSafeHeaders } from "./browsers/safe-headers.ts";
 import { writesAccessKey } from "./interceptors.ts";
 import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOptions } from "./listener.ts";
-import { peerKey, peerOf } from "./peer.ts";
+import { peerKey } from "./peer.ts";
 
 /** HTTP/2 alone, without TLS by prior knowledge. */
-export function createGrpcListener({ rpc, log, tls, guard }: ListenerOptions): Listener {
+export function createGrpcListener({ rpc, log, tls, guard, limits }: ListenerOptions): Listener {
   const settings = {
     settings: { maxConcurrentStreams: API_LIMITS.maxConcurrentStreams },
     // Node's 10 MB refuse new streams on a connection with some hundred slow watchers; this still bounds what one peer holds.
     maxSessionMemory: 64,
+    // Who ends all of the calls that a connection may have at once is within the limit; who goes on like that is not.
+    streamResetBurst: API_LIMITS.maxConcurrentStreams,
+    streamResetRate: RESETS_A_SECOND,
   };
   const calls = connectNodeAdapter({
     ...rpc,
     contextValues: (request) =>
       createContextValues()
-        .set(peerKey, peerOf(request.socket))
+        .set(peerKey, limits.peerOf(request as Http2ServerRequest))
         .set(writesAccessKey, () => noteAccess(request, { isLogged: true })),
     fallback: (request, response) =>
       refuseUnknownMethod(request as Http2ServerRequest, response as Http2ServerResponse),
@@ -44,13 +47,15 @@ export function createGrpcListener({ rpc, log, tls, guard }: ListenerOptions): L
       return;
     }
     setSafeHeaders(response);
-    followAccess(log, request, response);
+    followAccess(log, request, response, limits.addressOf(request));
     calls(request, response);
   };
   const server =
     tls === undefined
       ? createServer(settings, handle)
-      : createSecureServer({ ...settings, ...tlsOptions(tls) }, handle);
+      : createSecureServer({ ...settings, ...limits.forTls(), ...tlsOptions(tls) }, handle);
+  limits.guardConnections(server);
+  limits.guardSessions(server);
 
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {
@@ -68,6 +73,9 @@ export function createGrpcListener({ rpc, log, tls, guard }: ListenerOptions): L
     }),
   };
 }
+
+/** Calls that one connection may begin and break off, on and on. */
+const RESETS_A_SECOND = 100;
 
 /** How long a caller may go on sending after the answer. */
 const AFTER_ANSWER: Duration = milliseconds(500);

@@ -12,6 +12,7 @@ import type { BrowserGuard } from "./browsers/browser-guard.ts";
 import { setSafeHeaders } from "./browsers/safe-headers.ts";
 import { toHttpError } from "./error-codes.ts";
 import { requestIdFrom, writesAccessKey } from "./interceptors.ts";
+import type { ApiLimits } from "./limits/api-limits.ts";
 import {
   API_LIMITS,
   createClose,
@@ -20,19 +21,18 @@ import {
   type ListenerOptions,
   tlsOptions,
 } from "./listener.ts";
-import { peerKey, peerOf } from "./peer.ts";
+import { peerKey } from "./peer.ts";
 import { explainRefusals } from "./rpc-refusals.ts";
 
 /** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
 export async function createHttpListener(
-  { rpc, log, tls, guard }: HttpListenerOptions,
+  { rpc, log, tls, guard, limits }: HttpListenerOptions,
   http: (app: FastifyInstance) => void | Promise<void>,
 ): Promise<Listener> {
   const createRpcServer = (rest: RequestListener): Server => {
-    const handle = rpc === undefined ? rest : callsBefore(rest, rpc);
-    const limits = {
-      headersTimeout: API_LIMITS.headersTimeout,
-      requestTimeout: API_LIMITS.requestTimeout,
+    const handle = rpc === undefined ? rest : callsBefore(rest, rpc, limits);
+    const settings = {
+      ...limits.forHttp1(),
       keepAliveTimeout: API_LIMITS.keepAliveTimeout,
       keepAlive: true,
       // Node's own refusal would lack the headers that every answer has.
@@ -46,11 +46,14 @@ export async function createHttpListener(
         answerRefused(request, response, refusal);
         return;
       }
-      followAccess(log, request, response);
+      followAccess(log, request, response, limits.addressOf(request));
       handle(request, response);
     };
     const server =
-      tls === undefined ? createServer(limits, answer) : createTlsServer({ ...limits, ...tlsOptions(tls) }, answer);
+      tls === undefined
+        ? createServer(settings, answer)
+        : createTlsServer({ ...settings, ...limits.forTls(), ...tlsOptions(tls) }, answer);
+    limits.guardConnections(server);
     return server.on("checkExpectation", (_request, response: ServerResponse) => {
       setSafeHeaders(response);
       response.writeHead(417).end();
@@ -59,6 +62,7 @@ export async function createHttpListener(
   const app = fastify({
     serverFactory: createRpcServer,
     bodyLimit: API_LIMITS.maxRestBodyBytes,
+    trustProxy: (address) => limits.rules.isTrustedProxy(address),
     // An id that is too long is one that nothing has, in the words of its own route.
     routerOptions: { maxParamLength: API_LIMITS.maxPathPart },
     clientErrorHandler: answerUnreadable,
@@ -84,14 +88,14 @@ export async function createHttpListener(
 }
 
 /** RPCs by their paths; everything else goes on to the routes. */
-function callsBefore(rest: RequestListener, rpc: ListenerOptions["rpc"]): RequestListener {
+function callsBefore(rest: RequestListener, rpc: ListenerOptions["rpc"], limits: ApiLimits): RequestListener {
   const calls = connectNodeAdapter({
     ...rpc,
     // gRPC itself needs trailers, and so HTTP/2: the other port.
     grpc: false,
     contextValues: (request) =>
       createContextValues()
-        .set(peerKey, peerOf(request.socket))
+        .set(peerKey, limits.peerOf(request as IncomingMessage))
         .set(writesAccessKey, () => noteAccess(request, { isLogged: true })),
     fallback: (request, response) =>
       rest(request as Parameters<RequestListener>[0], response as Parameters<RequestListener>[1]),

@@ -4,6 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { BrowserGuard } from "./browsers/browser-guard.ts";
+import type { ApiLimits } from "./limits/api-limits.ts";
 
 export interface TlsMaterial {
   readonly cert: string | Buffer;
@@ -20,9 +21,6 @@ export const API_LIMITS = {
   maxRestBodyBytes: 1024 * 1024,
   /** Of a path's variable part; Node bounds the whole. */
   maxPathPart: 16 * 1024,
-  headersTimeout: seconds(10),
-  /** For receiving a whole HTTP/1.1 request; answers may take longer. */
-  requestTimeout: seconds(120),
   /** Longer than proxies keep theirs: who reuses a connection must not find it just closed. */
   keepAliveTimeout: seconds(75),
   /** Open calls on one HTTP/2 connection. */
@@ -44,6 +42,7 @@ export interface ListenerOptions {
   readonly log: Log;
   readonly tls: TlsMaterial | undefined;
   readonly guard: BrowserGuard;
+  readonly limits: ApiLimits;
 }
 
 /** What a port without RPCs needs. */

@@ -9,6 +9,8 @@ export interface Peer {
   readonly certificate: DetailedPeerCertificate | null;
   /** Why the certificate that was shown counts for nothing; null when none was shown or it is good. */
   readonly certificateError: string | null;
+  /** To be called once somebody has signed in here. */
+  readonly signedIn?: () => void;
 }
 
 const unknownPeer: Peer = { address: null, certificate: null, certificateError: null };

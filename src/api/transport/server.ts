@@ -12,6 +12,7 @@ import {
 import { COMPRESSION } from "./compression.ts";
 import { createGrpcListener } from "./grpc-listener.ts";
 import { createHttpListener } from "./http-listener.ts";
+import { ApiLimits } from "./limits/api-limits.ts";
 import { API_LIMITS, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
 
 export interface ListenAddress {
@@ -35,6 +36,8 @@ export interface ApiServersOptions {
   readonly tls?: TlsMaterial;
   /** From where browsers may call, beside loopback, IP addresses and the names in the certificate. Absent: from nowhere else. */
   readonly browsers?: BrowserRules;
+  /** What callers are held to. Absent: limits that only a flood meets. */
+  readonly limits?: ApiLimits;
   /** How long `close` lets calls in flight come to their end. */
   readonly closeWithin?: Duration;
 }
@@ -78,10 +81,13 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
     log: options.log,
     tls: options.tls,
     guard: guardOf(options),
+    limits: options.limits ?? new ApiLimits({ log: options.log }),
   };
   const grpc = createGrpcListener(shared);
   const http = await createHttpListener(shared, options.http);
-  const machinePorts = await Promise.all((options.machinePorts ?? []).map((port) => openMachinePort(port, options)));
+  const machinePorts = await Promise.all(
+    (options.machinePorts ?? []).map((port) => openMachinePort(port, options, shared.limits)),
+  );
   const closeWithin = options.closeWithin ?? seconds(10);
 
   const closeAll = async (): Promise<void> => {
@@ -113,9 +119,9 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
 
 const urlOf = (at: string, tls: object | undefined): string => `${tls === undefined ? "http" : "https"}://${at}`;
 
-async function openMachinePort(port: MachinePort, { log, browsers }: ApiServersOptions) {
+async function openMachinePort(port: MachinePort, { log, browsers }: ApiServersOptions, limits: ApiLimits) {
   const guard = createBrowserGuard({ hosts: [], origins: browsers?.origins ?? [], isForMachines: true });
-  return { port, listener: await createHttpListener({ log, guard, tls: port.tls }, port.http) };
+  return { port, listener: await createHttpListener({ log, guard, limits, tls: port.tls }, port.http) };
 }
 
 /** The names in the certificate are ours: no browser takes it for another. */

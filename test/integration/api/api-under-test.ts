@@ -5,6 +5,7 @@ import type { SignedIn } from "../../../src/api/auth/authenticate.ts";
 import type { BrowserRules } from "../../../src/api/transport/browsers/browser-guard.ts";
 import { HealthSwitch, healthRoutes } from "../../../src/api/transport/health-service.ts";
 import { createCallFrame } from "../../../src/api/transport/interceptors.ts";
+import { ApiLimits, type LimitRules, WIDE_LIMITS } from "../../../src/api/transport/limits/api-limits.ts";
 import type { TlsMaterial } from "../../../src/api/transport/listener.ts";
 import type { Peer } from "../../../src/api/transport/peer.ts";
 import { reflectionRoutes } from "../../../src/api/transport/reflection.ts";
@@ -43,6 +44,7 @@ export class RecordingLog implements Log {
 }
 
 export interface ApiUnderTest extends ApiServers {
+  readonly limits: ApiLimits;
   readonly log: RecordingLog;
   readonly health: HealthSwitch;
   /** As after a revocation. */
@@ -62,11 +64,14 @@ interface Options {
   readonly tls?: TlsMaterial;
   readonly browsers?: BrowserRules;
   readonly closeWithin?: Duration;
+  /** Those that are left out are as wide as for a server without a configuration. */
+  readonly limits?: Partial<LimitRules>;
 }
 
 /** Both servers on free ports of loopback, with health and reflection beside the given routes. */
 export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
   const log = new RecordingLog();
+  const limits = new ApiLimits({ log, rules: { ...WIDE_LIMITS, ...options.limits } });
   const health = new HealthSwitch(true);
   const authenticate =
     options.authenticate ?? (async (_headers, peer) => ({ name: "tester", roles: ["admin"], address: peer.address }));
@@ -87,6 +92,7 @@ export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
     },
     http: (app) => options.http?.(app),
     log,
+    limits,
     closeWithin: options.closeWithin ?? seconds(10),
     ...(options.tls === undefined ? {} : { tls: options.tls }),
     ...(options.browsers && { browsers: options.browsers }),
@@ -95,6 +101,7 @@ export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
   return {
     ...servers,
     log,
+    limits,
     health,
     recheckStreams,
     grpc: () => createGrpcTransport({ baseUrl: `http://${servers.grpcAddress}` }),

@@ -53,9 +53,8 @@ export function writeAccess(log: Log, { ms, ...line }: AccessLine): void {
 const HUNG_UP = 499;
 
 /** Writes the line of a request at its end, unless an RPC has written its own by then. */
-export function followAccess(log: Log, request: Request, response: Response): void {
+export function followAccess(log: Log, request: Request, response: Response, address: string | null): void {
   const startedAt = performance.now();
-  const address = request.socket.remoteAddress ?? null;
   response.once("close", () => {
     const { isLogged, method, code, caller = null, requestId = "" } = notes.get(request) ?? {};
     if (isLogged) return;

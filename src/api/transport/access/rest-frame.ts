@@ -2,14 +2,14 @@ import type { Log } from "../../../kernel/log.ts";
 import type { Authenticate } from "../../auth/authenticate.ts";
 import { refusedCallerOf } from "../../auth/refused-caller.ts";
 import type { RouteDeps } from "../../rest/route.ts";
-import { peerOf } from "../peer.ts";
+import type { ApiLimits } from "../limits/api-limits.ts";
 import { isHungUp, noteAccess } from "./access-log.ts";
 
 /** What every route passes through: its caller signs in, and what is a bug gets a reference. Both are in the log. */
-export const createRestFrame = (authenticate: Authenticate, log: Log): RouteDeps => ({
+export const createRestFrame = (authenticate: Authenticate, log: Log, limits: ApiLimits): RouteDeps => ({
   async authenticate({ headers, raw }, route) {
     try {
-      const caller = await authenticate(new Headers(headers as Record<string, string>), peerOf(raw.socket), route);
+      const caller = await authenticate(new Headers(headers as Record<string, string>), limits.peerOf(raw), route);
       noteAccess(raw, { caller: caller.name });
       return caller;
     } catch (error) {

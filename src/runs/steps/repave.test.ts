@@ -23,7 +23,7 @@ const stamp = (change: Readonly<Record<string, string>> = {}) =>
 
 interface Told {
   readonly lastReset?: string | null;
-  readonly progress?: "booting" | "running" | "unknown";
+  readonly progress?: "off" | "starting" | "booting" | "running" | "unknown";
 }
 
 function world(
@@ -197,6 +197,36 @@ describe("an installation", () => {
     test("has it cleared in time where the BMC tells nothing", async () => {
       expect(await probe(nothing, { ...accepted, now: at(2.9) })).toEqual([]);
       expect(await probe(nothing, { ...accepted, now: at(3) })).toEqual(["clearBootOverride"]);
+    });
+
+    test.each(["starting", "off"] as const)(
+      "leaves it while the machine has yet to boot (%s), as large ones do for longer than three minutes",
+      async (progress) => {
+        expect(await probe({ progress }, { ...accepted, now: at(14.9) })).toEqual([]);
+        // A word of the register that nobody renews keeps it no longer.
+        expect(await probe({ progress }, { ...accepted, now: at(15) })).toEqual(["clearBootOverride"]);
+      },
+    );
+
+    test("has it cleared as soon as the machine was seen to leave its self-test, whatever the BMC said before", async () => {
+      const { can } = world(undefined, "always", { progress: "starting" });
+      const bench = benchOf("repave", { image: "ubuntu" }, can, { now: at(1), ...accepted });
+      const { receipt } = readProbe(await bench.probe({ ...evidence, progress: "unknown" }));
+      expect(receipt).toEqual({ ...accepted.receipt, selfTestSeen: true });
+      const left = { receipt: receipt ?? {}, now: at(1) };
+      expect(await probe({ progress: "running" }, left, { progress: "unknown" })).toEqual(["clearBootOverride"]);
+      expect(await probe({ progress: "booting" }, left, { progress: "unknown" })).toEqual(["clearBootOverride"]);
+      expect(await probe({ progress: "unknown" }, left, { progress: "unknown" })).toEqual([]);
+      // What it said before the restart as well may be an old word.
+      expect(readProbe(await bench.probe({ ...evidence, progress: "starting" }))).not.toHaveProperty("receipt");
+      expect(readProbe(await bench.probe({ ...evidence, lastReset: "r2" }))).not.toHaveProperty("receipt");
+    });
+
+    test("waits for the word of an installer that calls home, and for no longer than it may take to say it", async () => {
+      const seeded = (format: string) => ({ seed: { format, url: "http://seed" } });
+      expect(await probe(nothing, { ...accepted, now: at(14.9) }, seeded("autoinstall"))).toEqual([]);
+      expect(await probe(nothing, { ...accepted, now: at(15) }, seeded("autoinstall"))).toEqual(["clearBootOverride"]);
+      expect(await probe(nothing, { ...accepted, now: at(3) }, seeded("ignition"))).toEqual(["clearBootOverride"]);
     });
 
     test.each([null, "b1"])(

@@ -49,6 +49,13 @@ type Acting = ActingContext<Payloads["repave"], Evidence, Needed, Used>;
  * boots from its disk in every attempt; too late, and a short installer runs once more.
  */
 const READ_BY_FIRMWARE = minutes(3);
+/**
+ * The same where something will tell, or speaks against it: an installer that calls home says when it has begun, and a large machine is
+ * longer than three minutes in its self-test. Time decides only where the installer reaches nobody, or the BMC's word is an old one.
+ */
+const TOLD_WITHIN = minutes(15);
+/** In the receipt: since the restart the BMC has shown the machine in its self-test. */
+const SELF_TEST_SEEN = "selfTestSeen";
 /** How long a BMC may take to insert the medium, before the restart: where that was announced, and nothing tells when it came. */
 const INSERTED_WITHIN = minutes(2);
 
@@ -138,7 +145,7 @@ export const repave = defineStep({
     };
     const report = progressOfInstall(seen);
     const note = isSeen ? (keeps ?? "") : await endStuckOverride(context, seen, outside.override);
-    return note === "" ? report : { ...readProbe(report), message: `${readProbe(report).message ?? ""}; ${note}` };
+    return withReceipt(context, seen, withNote(report, note));
   },
 
   /** Another installation's token says nothing; the pinned host key, the image's digest and the machine's own name do. */
@@ -334,7 +341,7 @@ async function endOverride({ can, targets, call, log }: Acting): Promise<string>
 }
 
 /**
- * A machine that ran before, was reset and now boots has read it. "running" tells
+ * A machine that ran before, was reset and now boots has read it, and so has one that has left its self-test. "running" alone tells
  * nothing: the register of many BMCs keeps what it said of the boot before until the firmware says something else. Otherwise time
  * tells, unless the machine is known not to have been reset.
  */
@@ -343,7 +350,24 @@ function hasReadBootSource(context: Acting, seen: Seen): boolean {
   const isStillUp = bootId !== undefined && bootId === evidence.bootId;
   if (tellsOfResets(seen) ? !wasReset(seen) : isStillUp) return false;
   const isSeenToBoot = tellsOfResets(seen) && evidence.progress === "running" && doing === "booting";
-  return isSeenToBoot || context.clock.now().getTime() >= restartedBy(context) + READ_BY_FIRMWARE;
+  const hasLeftSelfTest = context.receipt?.[SELF_TEST_SEEN] === true && (doing === "booting" || doing === "running");
+  if (isSeenToBoot || hasLeftSelfTest) return true;
+  const isBeforeBoot = doing === "starting" || doing === "off";
+  const within = isBeforeBoot || callsHome(evidence) ? TOLD_WITHIN : READ_BY_FIRMWARE;
+  return context.clock.now().getTime() >= restartedBy(context) + within;
+}
+
+/** Ignition has no word for it. */
+const callsHome = ({ seed }: Evidence): boolean => seed !== undefined && seed.format !== "ignition";
+
+const withNote = (report: ProbeAnswer, note: string): ProbeAnswer =>
+  note === "" ? report : { ...readProbe(report), message: `${readProbe(report).message ?? ""}; ${note}` };
+
+/** A self-test that the BMC showed before the restart may be an old word of its register. */
+function withReceipt({ receipt }: Acting, seen: Seen, report: ProbeAnswer): ProbeAnswer {
+  const isSeen = seen.doing === "starting" && seen.evidence.progress !== "starting" && wasReset(seen);
+  if (!isSeen || receipt?.[SELF_TEST_SEEN] === true) return report;
+  return { ...readProbe(report), receipt: { ...receipt, [SELF_TEST_SEEN]: true } };
 }
 
 /** When the restart was commanded, at the latest; never, where it was not. */

@@ -5,7 +5,13 @@ import type { Plan } from "../../runs/model/plan/plan.ts";
 import { BUILT_IN_PLANS } from "../../runs/plans/built-in.ts";
 import { allSteps } from "../../runs/steps/index.ts";
 import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
-import { clustersToProbe, nameNodeLeftBehind, nameSilentClusters, refuseClusters } from "./cluster-checks.ts";
+import {
+  clustersToProbe,
+  nameNodeLeftBehind,
+  nameSilentClusters,
+  refuseClusters,
+  refuseJoinElsewhere,
+} from "./cluster-checks.ts";
 
 const machine = (more: object = {}, provider = "datacenter") =>
   ({
@@ -54,6 +60,29 @@ describe("the clusters of a run", () => {
     expect(nameSilentClusters(deps, run("plan/join"), verdicts({ is: "silent", message: "status 503" }))).toEqual([
       "step join-cluster would wait for its cluster: status 503",
     ]);
+  });
+
+  test("take no node of another one, unless its system is replaced or a script may take it out first", () => {
+    const refused = (of: { readonly machine: Machine; readonly plan: Plan }) =>
+      refuseJoinElsewhere(deps, of).map(({ message }) => message);
+    expect(refused(run("plan/join"))).toEqual([
+      expect.stringMatching(/m-1 is a node of cluster old: step join-cluster cannot join it to new as well; repave it/),
+    ]);
+    expect(refused(run("plan/repave-join"))).toEqual([]);
+    expect(refused(run("plan/reboot"))).toEqual([]);
+    expect(refused({ machine: machine(), plan: planOf("plan/join", "old") })).toEqual([]);
+    // Its node was deleted since, or nobody has seen it yet.
+    expect(refused(run("plan/join", machine({ conditions: [] })))).toEqual([]);
+    expect(refused(run("plan/join", machine({ facts: NOTHING_KNOWN })))).toEqual([]);
+    const { plan } = run("plan/join");
+    const script = {
+      name: "leave",
+      kind: "ssh",
+      timeoutSeconds: 60,
+      maxRetries: 0,
+      payload: { script_ref: "leave.sh" },
+    };
+    expect(refused({ machine: machine(), plan: { ...plan, steps: [script, ...plan.steps] } })).toEqual([]);
   });
 
   test("are named where the machine leaves a node behind in another one", () => {

@@ -94,6 +94,8 @@ export function checkClusters(
   run: RunOn,
   verdicts: ReadonlyMap<string, ClusterVerdict>,
 ): void {
+  const [elsewhere] = refuseJoinElsewhere(deps, run);
+  if (elsewhere) throw elsewhere;
   const untried = clustersToProbe(deps, run, verdicts);
   if (untried.length > 0) throw new UntriedClusters(untried);
   const [shut] = refuseClusters(deps, run, verdicts);
@@ -145,6 +147,28 @@ export function nameNodeLeftBehind(deps: Pick<RunDeps, "steps">, run: RunOn): st
   return [
     `machine ${machine.id} is a node of cluster ${before}, and the run joins it to ${to}: its node in ${before} stays, and must be ` +
       `deleted there; millwright machine enter-maintenance ${machine.id} empties it first`,
+  ];
+}
+
+/**
+ * kubeadm joins no machine that has joined already: without a new system, or a script that takes it from its cluster first, the run
+ * could only wait for a node that never comes.
+ */
+export function refuseJoinElsewhere({ steps: kinds }: Pick<RunDeps, "steps">, { machine, plan }: RunOn): AppError[] {
+  const before = machine.facts.joinedCluster;
+  if (before === null || !holds(machine.conditions, "InCustomerCluster")) return [];
+  const first = plan.steps.findIndex(({ kind }) => kinds.get(kind)?.joinsCluster);
+  const step = plan.steps[first];
+  if (step === undefined) return [];
+  const to = clusterNameOf(String(step.payload.cluster_ref ?? ""), machine);
+  const mayLeave = plan.steps.slice(0, first).some(({ kind }) => kind === "ssh" || kinds.get(kind)?.replacesSystem);
+  if (to === before || mayLeave) return [];
+  return [
+    new AppError(
+      "failed_precondition",
+      `machine ${machine.id} is a node of cluster ${before}: step ${step.name} cannot join it to ${to} as well; repave it, or take it from ${before} first (kubeadm reset, then kubectl delete node)`,
+      { field: "machine_id", next: `millwright run preview --machine ${machine.id} --type REPAVE` },
+    ),
   ];
 }
 

@@ -5,7 +5,7 @@ import type { RunType } from "../../runs/model/plan/run-types.ts";
 import { DEFAULT_PLANS } from "../../runs/model/plan/run-types.ts";
 import { BUILT_IN_PLANS } from "../../runs/plans/built-in.ts";
 import { allSteps } from "../../runs/steps/index.ts";
-import { disturbedCluster, findTypeContradictions } from "./hazards.ts";
+import { disturbedCluster, findTypeContradictions, nameSilentSystem } from "./hazards.ts";
 
 const planOf = (planId: string) => {
   const plan = BUILT_IN_PLANS.find((each) => each.planId === planId);
@@ -62,5 +62,47 @@ describe("a type contradicts the plan", () => {
       expect(findTypeContradictions({ type: type as RunType, plan: planOf(planId) })).toEqual([]);
     expect(findTypeContradictions({ type: "REPAVE", plan: planOf("plan-repave-ubuntu-2204-v1") })).toEqual([]);
     expect(findTypeContradictions({ type: "", plan: planOf("plan/rma") })).toEqual([]);
+  });
+});
+
+describe("before the return of a machine whose system is silent", () => {
+  const silent = (...others: readonly object[]) =>
+    ({ id: "m-1", conditions: [{ type: "Reachable", status: false }, ...others] }) as unknown as Machine;
+  const named = (machine: Machine, params: Readonly<Record<string, string>> = {}, planId: string = DEFAULT_PLANS.RMA) =>
+    nameSilentSystem({ machine, plan: planOf(planId) }, params);
+
+  test.each([
+    ["false", /step drain-check would wait for it.*params\.force=true leaves out/],
+    ["true", /step drain-check is left out by force=true/],
+  ])("the preview says what each step does without it, with force=%s", (force, drain) => {
+    expect(named(silent(), { force })).toEqual([
+      expect.stringMatching(drain),
+      "machine m-1 does not answer over SSH: step graceful-shutdown resets it through its BMC",
+    ]);
+  });
+
+  test("its cluster is asked where it is a node", () => {
+    expect(named(silent({ type: "InCustomerCluster", status: true }))[0]).toContain("asks its cluster instead");
+  });
+
+  test("no force helps a script that is not the drain check, or one that asks for another node", () => {
+    const plan = planOf(DEFAULT_PLANS.RMA);
+    const of = (payload: object) => {
+      const [first, ...rest] = plan.steps;
+      const steps = [
+        { ...(first as (typeof plan.steps)[0]), payload: payload as { args: Record<string, string> } },
+        ...rest,
+      ];
+      return nameSilentSystem({ machine: silent(), plan: { ...plan, steps } }, { force: "true" })[0];
+    };
+    const cannot = "step drain-check would wait for it; params.force does not leave that out";
+    expect(of({ script_ref: "own.sh", args: {} })).toContain(cannot);
+    expect(of({ script_ref: "drain_check.sh", args: { node: "other" } })).toContain(cannot);
+  });
+
+  test("nothing is said of a system that answers, of one that nobody has asked, or of another plan", () => {
+    expect(named(machineWith("Reachable"))).toEqual([]);
+    expect(named(machineWith())).toEqual([]);
+    expect(named(silent(), {}, DEFAULT_PLANS.REBOOT)).toEqual([]);
   });
 });

@@ -1,8 +1,10 @@
+import { holds } from "../../lifecycles/machine/conditions.ts";
 import { type Machine, type MachinePhase, ownClusterOf } from "../../lifecycles/machine/machine.ts";
 import { servesCluster } from "../../lifecycles/machine/serving.ts";
-import type { Plan } from "../../runs/model/plan/plan.ts";
+import type { Plan, Step } from "../../runs/model/plan/plan.ts";
 import { DEFAULT_PLANS, type RunType } from "../../runs/model/plan/run-types.ts";
 import type { AnyStep } from "../../runs/model/step.ts";
+import { isDrainCheck } from "../../runs/steps/facts/drain-answer.ts";
 
 /** What StartRun accepts, and people may not mean. */
 
@@ -25,6 +27,42 @@ export function disturbedCluster(
     return reboots === true || replacesSystem === true || interrupts === true;
   });
   return disturbs && !DRAIN_FIRST.includes(plan.planId) ? ownClusterOf(machine) : "";
+}
+
+/** What goes before a return and needs the machine's own system, where that does not answer: a machine that is returned may be dead. */
+export function nameSilentSystem(
+  { machine, plan }: { readonly machine: Machine; readonly plan: Plan },
+  params: Readonly<Record<string, string>>,
+): string[] {
+  const last = plan.steps.findIndex(({ kind }) => kind === "rma");
+  const isSilent = machine.conditions.some(({ type, status }) => type === "Reachable" && !status);
+  if (last < 0 || !isSilent) return [];
+  const isForced = params.force === "true";
+  const isNode = holds(machine.conditions, "InCustomerCluster");
+  return plan.steps.slice(0, last).flatMap((step) => {
+    const without = whatWithoutSystem(step, { isForced, isNode });
+    return without === undefined
+      ? []
+      : [`machine ${machine.id} does not answer over SSH: step ${step.name} ${without}`];
+  });
+}
+
+function whatWithoutSystem(
+  { kind, payload }: Step,
+  { isForced, isNode }: { readonly isForced: boolean; readonly isNode: boolean },
+): string | undefined {
+  if (kind === "ssh" && isDrainCheck(payload)) {
+    if (isNode) return "asks its cluster instead";
+    return isForced
+      ? "is left out by force=true, unless a node of its cluster is this machine"
+      : "would wait for it, unless a node of its cluster is this machine; params.force=true leaves out what only its system could answer";
+  }
+  if (kind === "ssh") return "would wait for it; params.force does not leave that out";
+  if (kind === "reboot")
+    return payload.mode === "in_band"
+      ? "would wait for it: a reboot in band is for a system that runs"
+      : "resets it through its BMC";
+  return undefined;
 }
 
 /** The step by which a plan does what the type says. An upgrade has none: scripts do it, or a new image. */

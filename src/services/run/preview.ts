@@ -16,11 +16,12 @@ import {
   nameNodeLeftBehind,
   nameSilentClusters,
   refuseClusters,
+  refuseJoinElsewhere,
   tryClusters,
 } from "./cluster-checks.ts";
 import { findCredentials, findMissingCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
-import { disturbedCluster, findTypeContradictions } from "./hazards.ts";
+import { disturbedCluster, findTypeContradictions, nameSilentSystem } from "./hazards.ts";
 import { findPlan } from "./plans.ts";
 import { findReferences, refuseReferences } from "./references.ts";
 import {
@@ -95,6 +96,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     ...findMissingEndpoints(machine, needs),
     ...findMissingCredentials(credentials, { machine, needs }),
     ...refuseReferences(known, deps, chosen),
+    ...refuseJoinElsewhere(deps, chosen),
     ...refuseClusters(deps, chosen, verdicts),
     ...findSeedConflicts(deps, { machine, needs }, known.documents),
     ...ofMedia,
@@ -115,7 +117,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     reboots: steps.filter(({ reboots }) => reboots).length,
     expectedDuration: sum(steps.map(({ expectedDuration }) => expectedDuration)),
     phaseOnSuccess: phaseOnSuccess(plan, deps.steps) ?? phaseBefore(machine),
-    warnings: findTypeContradictions(chosen),
+    warnings: [...findTypeContradictions(chosen), ...nameSilentSystem(chosen, input.params)],
     disturbsCluster: disturbedCluster(chosen, deps.steps),
   };
 }

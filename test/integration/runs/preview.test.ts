@@ -229,6 +229,52 @@ describe("PreviewRun leaves the database as it was, to the byte, and says", () =
     expect(conflicts).toEqual([answer.message]);
   });
 
+  test("that the machine to be joined is a node of another cluster, in the words of StartRun", async () => {
+    const machineId = await machine();
+    const there = {
+      type: "InCustomerCluster",
+      status: true,
+      reason: "Joined",
+      message: "",
+      last_transition: "2026-01-01T00:00:00.000Z",
+    };
+    await surface.db.execute(
+      `update machines set conditions = $2, target_cluster = 'default-cluster', facts = facts || '{"joinedCluster": "cluster-b"}' where id = $1`,
+      [machineId, JSON.stringify([there])],
+    );
+    const { conflicts } = await preview({ machineId, type: "JOIN" });
+    const answer = await refusal(surface.runs.startRun({ requestId: "r", machineId, type: "JOIN" }));
+    expect(answer).toMatchObject({
+      code: Code.FailedPrecondition,
+      message: expect.stringContaining(
+        "is a node of cluster cluster-b: step join-cluster cannot join it to default-cluster",
+      ),
+    });
+    expect(conflicts[0]).toBe(answer.message);
+  });
+
+  test("which steps before a return do without a system that is silent, and which need force", async () => {
+    const machineId = await machine();
+    const silent = {
+      type: "Reachable",
+      status: false,
+      reason: "Silent",
+      message: "",
+      last_transition: "2026-01-01T00:00:00.000Z",
+    };
+    await surface.db.execute("update machines set conditions = $2 where id = $1", [
+      machineId,
+      JSON.stringify([silent]),
+    ]);
+    const warnings = async (params: Record<string, string>) =>
+      (await preview({ machineId, type: "RMA", params })).warnings;
+    expect(await warnings({})).toEqual([
+      expect.stringMatching(/step drain-check would wait for it.*params\.force=true leaves out/),
+      expect.stringContaining("step graceful-shutdown resets it through its BMC"),
+    ]);
+    expect((await warnings({ force: "true" }))[0]).toContain("is left out by force=true");
+  });
+
   test("that the node of a machine to be returned is not drained, and what helps", async () => {
     const machineId = await machine();
     const condition = (type: string, status: boolean, reason: string, message: string) => ({

@@ -1,5 +1,6 @@
 import type { ClusterTarget } from "../../../capabilities/cluster-target.ts";
 import { StepFailure } from "../../../kernel/errors.ts";
+import type { JsonObject } from "../../../kernel/lifecycle.ts";
 import { nodeIdentityOf } from "../../../lifecycles/machine/handlers.ts";
 import { podsRemain } from "../../../lifecycles/machine/observation.ts";
 import type { ProbeAnswer, StepContext } from "../../model/step.ts";
@@ -16,12 +17,19 @@ type Context = StepContext<{ readonly args: Readonly<Record<string, string>> }, 
 
 export async function drainAnsweredBy(context: Context, digest: string): Promise<DrainAnsweredBy> {
   const { payload, params } = context;
-  // `node` and `kubeconfig` say of which node the plan wants to know, which only the script can follow.
-  const { force, ...others } = payload.args;
-  if (digest !== SHIPPED_DRAIN_CHECK || force === "true" || Object.keys(others).length > 0) return "system";
+  if (digest !== SHIPPED_DRAIN_CHECK || !asksOnlyOfItself(payload.args)) return "system";
   if ((await findNode(context)) !== undefined) return "cluster";
   return params.force === "true" ? "nobody" : "system";
 }
+
+/** `node` and `kubeconfig` say of which node the plan wants to know, which only the script can follow. */
+function asksOnlyOfItself({ force, ...others }: Readonly<Record<string, string>>): boolean {
+  return force !== "true" && Object.keys(others).length === 0;
+}
+
+/** The same before anybody has read the script: by its name. */
+export const isDrainCheck = ({ script_ref, args }: JsonObject): boolean =>
+  script_ref === "drain_check.sh" && asksOnlyOfItself((args ?? {}) as Readonly<Record<string, string>>);
 
 /** @throws StepFailure not_drained while the cluster counts on the machine. */
 export async function drainAnswer(by: Exclude<DrainAnsweredBy, "system">, context: Context): Promise<ProbeAnswer> {

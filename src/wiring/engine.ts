@@ -103,6 +103,7 @@ function settingsOf({ config, simulatedNodesAt }: Pick<EngineWiring, "config" | 
     exploreEvery: explorer.interval,
     installTimeout: install.timeout,
     seedsAt: urls.bmc,
+    installersAt: urls.boot,
     hostFirmware: { ...hostFirmware, flashDeadline: rack.flashDeadline },
     rackLimits: { ...rack, hasRackManager: rackManager.url !== null },
   };

@@ -29,6 +29,8 @@ export interface TargetWiring {
   readonly runbooks: Runbooks;
   /** Where BMCs reach this server; null: nobody has said. */
   readonly seedsAt?: string | null;
+  /** Where machines do; null, or absent: where their BMCs do. */
+  readonly installersAt?: string | null;
   /** Absent: no image is served with a seed in it. */
   readonly seededMedia?: SeededMedia;
 }
@@ -48,6 +50,7 @@ export function wireStepTargets({
   secrets,
   runbooks,
   seedsAt = null,
+  installersAt = null,
   seededMedia,
 }: TargetWiring): (machine: Machine) => StepTargets {
   const lookUp = <T>(run: (names: readonly string[]) => Promise<readonly T[]>) =>
@@ -96,9 +99,10 @@ export function wireStepTargets({
       const url = `${directoryFor(seedsAt, runId, token)}${seededImageName(location)}`;
       if (seededMedia === undefined) throw cannotServeSeeds();
       const iso = await seededMedia.examine(location, signal);
-      if (machine.spec.ssh === null) return { url, iso, signIn: null };
+      const seen = { url, iso, ...(installersAt !== null && installersAt !== seedsAt && { reportsTo: installersAt }) };
+      if (machine.spec.ssh === null) return { ...seen, signIn: null };
       const found = await sshCredentials.submit(machine.id);
-      return { url, iso, signIn: found instanceof AppError ? null : seedWriter.signInOf(found) };
+      return { ...seen, signIn: found instanceof AppError ? null : seedWriter.signInOf(found) };
     },
     async script(ref, digest) {
       const found = (digest !== undefined && findVersion(runbooks, ref, digest)) || runbooks.find(ref);

@@ -36,6 +36,7 @@ import type { ServiceDeps } from "../../src/services/call/deps.ts";
 import { createCluster } from "../../src/services/catalog/clusters.ts";
 import { createImage } from "../../src/services/catalog/images.ts";
 import { openInstallOrders } from "../../src/services/install/orders.ts";
+import type { SeedScope } from "../../src/services/install/seeds.ts";
 import { setMachineCredentials } from "../../src/services/machine/credentials.ts";
 import { registerMachine } from "../../src/services/machine/machines.ts";
 import type { RunDeps } from "../../src/services/run/deps.ts";
@@ -142,8 +143,9 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     ...(clusterGate && { clusterGate }),
     ...(options.fleetServer !== undefined && { fleetServer: options.fleetServer }),
   };
-  const seeds = options.servesSeeds === true ? await serveSeeds(deps) : undefined;
+  const seeds = options.servesSeeds === true ? await serveSeedsApart(deps) : undefined;
   const seedsAt = seeds?.httpUrl ?? null;
+  const installersAt = seeds?.bootUrl ?? null;
   const starting: RunParts = {
     ...wireRunParts({ db, secrets, hardware, steps, runbooks, seedsAt, seededMedia }),
     workflows,
@@ -160,6 +162,7 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
     monitorEvery: hours(1),
     exploreEvery: hours(1),
     seedsAt,
+    installersAt,
     seededMedia,
     runs: { hardware, steps, workflows, runbooks, starting, instance: "bench" },
     ...options.tools,
@@ -247,8 +250,15 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
   };
 }
 
+interface SeedServing {
+  readonly watch?: (app: FastifyInstance) => unknown;
+  readonly scope?: SeedScope;
+  /** Where installers report. Absent: where their seed was read. */
+  readonly publicUrl?: string;
+}
+
 /** As servers do, for BMCs and installers. */
-export const serveSeeds = (deps: ServiceDeps, watch?: (app: FastifyInstance) => unknown) =>
+export const serveSeeds = (deps: ServiceDeps, { watch, scope, publicUrl }: SeedServing = {}) =>
   startApi({
     http: async (app) => {
       watch?.(app);
@@ -257,7 +267,8 @@ export const serveSeeds = (deps: ServiceDeps, watch?: (app: FastifyInstance) => 
         createSeeds({
           services: deps,
           reports,
-          publicUrl: null,
+          publicUrl: publicUrl ?? null,
+          ...(scope && { scope }),
           reportUnexpected: (cause) => {
             throw cause;
           },
@@ -265,6 +276,19 @@ export const serveSeeds = (deps: ServiceDeps, watch?: (app: FastifyInstance) => 
       );
     },
   });
+
+/** With a listener for BMCs, which knows media alone, and one for machines, which knows none. */
+async function serveSeedsApart(deps: ServiceDeps) {
+  const boot = await serveSeeds(deps, { scope: { nodes: true, runs: false } });
+  const bmc = await serveSeeds(deps, { scope: { nodes: false, runs: true }, publicUrl: boot.httpUrl });
+  return {
+    httpUrl: bmc.httpUrl,
+    bootUrl: boot.httpUrl,
+    close: async () => {
+      await Promise.all([boot.close(), bmc.close()]);
+    },
+  };
+}
 
 export async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];

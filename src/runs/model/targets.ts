@@ -44,6 +44,8 @@ export type SeededImage = {
   readonly iso: IsoSeen;
   /** Who signs in to the installed system; null: nobody does. */
   readonly signIn: SignIn | null;
+  /** The server, as the machine itself reaches it. Absent: as its BMC does. */
+  readonly reportsTo?: string;
 };
 
 /** What a machine's provider must be able to do for an image to be installed, by its kind. */

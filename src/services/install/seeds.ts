@@ -216,7 +216,11 @@ export async function inputOf(deps: ServiceDeps, found: Installation, request: S
   });
   // An image is read in pieces, over minutes: what it is made of stays as it was when the installation began.
   const signIn = inImage ? inImage.signIn : machine.spec.ssh === null ? null : await signInOf(deps, machine.id);
-  const directory = inImage ? new URL(".", seed.url).href : seedDirectory(request.server, request.place, request.key);
+  const { reportsTo = request.server } = inImage ?? {};
+  const directory =
+    inImage && inImage.reportsTo === undefined
+      ? new URL(".", seed.url).href
+      : seedDirectory(reportsTo, request.place, request.key);
   return {
     format,
     machineId: machine.id,

@@ -11,7 +11,9 @@ import { nowOf, type ServiceDeps } from "../call/deps.ts";
  * The addresses under which BMCs fetch firmware. BMCs have no credentials, so the address is the credential: it is signed, names one
  * file, and expires. Without the key of the site nobody can make one, nor change the file or the time in it.
  */
-const PURPOSE = "firmware file";
+const PURPOSES = { shared: "firmware file", own: "firmware file at bmc.listen" } as const;
+/** Whether BMCs have a listener of their own. An address for the one is none for the other. */
+export type FileListener = keyof typeof PURPOSES;
 export const FIRMWARE_FILES = "/firmware/files";
 
 const signedText = (hex: string, expires: string): string => `${hex} ${expires}`;
@@ -23,12 +25,17 @@ export interface FileAddress {
   readonly name: string;
   readonly now: Date;
   readonly validFor: Duration;
+  /** Absent: the one that all share. */
+  readonly listener?: FileListener;
 }
 
-export function fileAddress(signer: Signer, { server, digest, name, now, validFor }: FileAddress): string {
+export function fileAddress(
+  signer: Signer,
+  { server, digest, name, now, validFor, listener = "shared" }: FileAddress,
+): string {
   const hex = digest.slice("sha256:".length);
   const expires = Math.ceil((now.getTime() + validFor) / 1_000).toString(36);
-  const signature = signer.sign(PURPOSE, signedText(hex, expires));
+  const signature = signer.sign(PURPOSES[listener], signedText(hex, expires));
   return `${server}${FIRMWARE_FILES}/${hex}/${expires}/${signature}/${encodeURIComponent(name)}`;
 }
 
@@ -42,9 +49,13 @@ export interface FileRequest {
 export async function readFirmwareFile(
   deps: ServiceDeps,
   { hex, expires, signature }: FileRequest,
+  /** Whose addresses are good here. */
+  listeners: readonly FileListener[] = ["shared"],
 ): Promise<KeptArtifact> {
   const isOurs = /^[0-9a-f]{64}$/.test(hex) && /^[0-9a-z]{1,11}$/.test(expires);
-  const isValid = isOurs && deps.secrets.isSigned(PURPOSE, signedText(hex, expires), signature);
+  const isSigned = (listener: FileListener) =>
+    deps.secrets.isSigned(PURPOSES[listener], signedText(hex, expires), signature);
+  const isValid = isOurs && listeners.some(isSigned);
   const isInTime = isValid && Number.parseInt(expires, 36) * 1_000 > nowOf(deps).getTime();
   const file = isInTime ? await findOrFetch(deps, `sha256:${hex}`) : undefined;
   if (!file) throw new AppError("not_found", "There is no such file");

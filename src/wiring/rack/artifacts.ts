@@ -6,7 +6,7 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds, minutes } from "../../kernel/time/duration.ts";
 import { createArtifacts } from "../../providers/artifacts/artifacts.ts";
 import type { ArtifactSource } from "../../runs/steps/rack/on-device.ts";
-import { fileAddress } from "../../services/rack-firmware/files.ts";
+import { type FileListener, fileAddress } from "../../services/rack-firmware/files.ts";
 import { createMissingFiles, type MissingFiles } from "../../services/rack-firmware/missing-files.ts";
 import type { SecretStore, Signer } from "../../store/access/secrets.ts";
 import type { Database } from "../../store/postgres/database.ts";
@@ -31,10 +31,18 @@ export function wireFirmwareFiles(config: Config, world: World): FirmwareFiles {
   });
   const missingFiles = createMissingFiles({ ...world, artifacts });
   const server = publicUrlsOf(config).firmware;
+  const listener = config.bmc.listen === null ? "shared" : "own";
   return {
     artifacts,
     missingFiles,
-    artifactSource: createArtifactSource({ ...world, artifacts, missingFiles, server, validFor: rack.flashDeadline }),
+    artifactSource: createArtifactSource({
+      ...world,
+      artifacts,
+      missingFiles,
+      server,
+      listener,
+      validFor: rack.flashDeadline,
+    }),
   };
 }
 
@@ -49,6 +57,7 @@ interface ArtifactSourceWiring extends World {
   readonly missingFiles: MissingFiles;
   /** Where BMCs reach this server; null: nobody has said. */
   readonly server: string | null;
+  readonly listener: FileListener;
   /** For how long an address holds: for as long as the flash that it is for may take. */
   readonly validFor: Duration;
 }
@@ -58,7 +67,7 @@ const MARGIN: Duration = minutes(5);
 
 /** The files as device runs send them, or have devices fetch them. */
 const createArtifactSource = (wiring: ArtifactSourceWiring): ArtifactSource => {
-  const { db, secrets, artifacts, missingFiles, clock, server, validFor } = wiring;
+  const { db, secrets, artifacts, missingFiles, clock, server, listener, validFor } = wiring;
   const nameOf = async (digest: string) => (await findArtifactName(db, digest)) ?? "firmware.bin";
   return {
     async find(digest) {
@@ -78,6 +87,7 @@ const createArtifactSource = (wiring: ArtifactSourceWiring): ArtifactSource => {
         );
       return fileAddress(secrets, {
         server,
+        listener,
         digest,
         name: await nameOf(digest),
         now: clock.now(),

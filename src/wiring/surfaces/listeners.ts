@@ -7,6 +7,7 @@ import { createSeeds, type SeedRouteDeps } from "../../api/rest/seeds.ts";
 import type { TlsMaterial } from "../../api/transport/listener.ts";
 import type { ApiServersOptions, MachinePort } from "../../api/transport/server.ts";
 import { type Config, namesOf, publicUrlsOf } from "../../config.ts";
+import type { FileListener } from "../../services/rack-firmware/files.ts";
 
 type Part = ReturnType<typeof createFiles>;
 
@@ -29,7 +30,8 @@ export function wireListeners(
   const { boot, bmc } = config;
   const [isBootApart, isBmcApart] = [boot.listen !== null, bmc.listen !== null];
   const files = createFiles({ directory: config.install.filesDir, reportUnexpected });
-  const firmware = createFirmwareFiles({ services: seeds.services, reportUnexpected });
+  const firmwareOf = (...listeners: readonly FileListener[]) =>
+    createFirmwareFiles({ services: seeds.services, listeners, reportUnexpected });
   // What BMCs were given before there was a listener for them goes on where it began.
   const earlier = { besides: publicUrlsOf(config).bmc };
   const seedsHere = createSeeds({ ...seeds, scope: { nodes: !isBootApart, runs: isBmcApart ? earlier : true } });
@@ -51,7 +53,7 @@ export function wireListeners(
     machinePorts.push({
       setting: "bmc.listen",
       listen: bmc.listen,
-      http: registering(firmware, createSeeds({ ...seeds, scope: { nodes: false, runs: true } })),
+      http: registering(firmwareOf("own"), createSeeds({ ...seeds, scope: { nodes: false, runs: true } })),
       ...(bmc.tls && withoutClients(tls)),
     });
   return {
@@ -61,7 +63,7 @@ export function wireListeners(
       operations,
       createRestApi({ ...rest, isHere: ({ isForBoot = false }) => !(isForBoot && isBootApart) }),
       ...(isBootApart ? [] : [files]),
-      firmware,
+      isBmcApart ? firmwareOf("shared") : firmwareOf("shared", "own"),
       seedsHere,
     ),
     machinePorts,

@@ -65,11 +65,19 @@ const runTarget = ({
   db,
   secrets,
   seedsAt = null,
+  installersAt = null,
   seededMedia,
   runs: { hardware, steps, runbooks },
   ...tools
 }: TargetTools): WiredTarget<Machine> => {
-  const targetsOf = wireStepTargets({ db, secrets, runbooks, seedsAt, ...(seededMedia && { seededMedia }) });
+  const targetsOf = wireStepTargets({
+    db,
+    secrets,
+    runbooks,
+    seedsAt,
+    installersAt,
+    ...(seededMedia && { seededMedia }),
+  });
   return {
     kind: machineTarget,
     asSeen: withFakeEndpoints,

@@ -46,6 +46,8 @@ export interface HandlerTools extends DeviceTools {
   readonly installTimeout: Duration;
   /** Where BMCs fetch seeds from; null, or absent: nobody has said. */
   readonly seedsAt?: string | null;
+  /** Where machines reach the server; null, or absent: where their BMCs do. */
+  readonly installersAt?: string | null;
   /** Absent: no image is served with a seed in it. */
   readonly seededMedia?: SeededMedia;
   /** How the MAAS of each site is called. Absent: no MAAS is. */

@@ -12,7 +12,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { hours, milliseconds } from "../../../src/kernel/time/duration.ts";
 import { createArtifacts } from "../../../src/providers/artifacts/artifacts.ts";
 import { explainRackFirmware } from "../../../src/services/explain/rack/rack-firmware.ts";
-import { fileAddress, findMissingFiles } from "../../../src/services/rack-firmware/files.ts";
+import { type FileListener, fileAddress, findMissingFiles } from "../../../src/services/rack-firmware/files.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { rackFirmware } from "../../../src/wiring/things/rack-firmware.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -261,6 +261,25 @@ describe("the address of a file", () => {
     const part = await app.inject({ url, headers: { range: "bytes=10-19" } });
     expect([part.statusCode, part.rawPayload]).toEqual([206, record.bytes.subarray(10, 20)]);
     expect((await app.inject({ method: "HEAD", url })).headers["content-length"]).toBe("1000");
+  });
+
+  test("is good at the listener that it was made for, and one from before there was another goes on", async () => {
+    const record = aRecord();
+    await create(record);
+    await untilState(record.id, "available");
+    const deps = { ...base.deps, artifacts };
+    const of = { server: "", digest: record.digest, name: "a.fwpkg", now: new Date(), validFor: hours(1) };
+    const urls = (["shared", "own"] as const).map((listener) => fileAddress(base.deps.secrets, { ...of, listener }));
+    const seen = async (...listeners: FileListener[]) => {
+      const listener = Fastify();
+      await listener.register(createFirmwareFiles({ services: deps, listeners, reportUnexpected: () => "" }));
+      const answers = await Promise.all(urls.map((url) => listener.inject({ method: "HEAD", url })));
+      await listener.close();
+      return answers.map(({ statusCode }) => statusCode);
+    };
+    expect(await seen("shared")).toEqual([200, 404]);
+    expect(await seen("own")).toEqual([404, 200]);
+    expect(await seen("shared", "own")).toEqual([200, 200]);
   });
 
   test("is the same nothing to who guesses, changes or keeps one", async () => {

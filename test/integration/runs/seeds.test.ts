@@ -40,6 +40,7 @@ beforeAll(async () => {
     ["image-either", location, "either"],
     ["image-inside", location, "image"],
     ["image-held", `${at}/held/ubuntu-22.04-k8s.iso`, "either"],
+    ["image-apart", `${at}/held/apart/ubuntu-22.04-k8s.iso`, "either"],
     ["image-replaced", `${at}/replaced/ubuntu-22.04-k8s.iso`, "either"],
     ["image-text", `${at}/text/ubuntu-22.04-k8s.iso`, "either"],
     ["image-gone", `${at}/gone/ubuntu-22.04-k8s.iso`, "either"],
@@ -182,6 +183,12 @@ describe("an installer whose BMC has one drive", { timeout: 60_000 }, () => {
     const text = bytes.toString("latin1");
     expect(text).toContain("The installation medium of ubuntu:22.04-k8s");
     expect(text).toContain("ssh-ed25519 ");
+    // The machine need not reach the listener of its BMC.
+    const [home = ""] = /http:\S+\/phone-home/.exec(text) ?? [];
+    expect([new URL(home).pathname, text.includes(new URL(url).origin)]).toEqual([
+      new URL("phone-home", url).pathname,
+      false,
+    ]);
     expect(text).not.toContain("PRIVATE KEY");
     const piece = await fetch(url, { headers: { range: "bytes=32768-36863" } });
     expect([piece.status, piece.headers.get("content-range")]).toEqual([206, `bytes 32768-36863/${bytes.length}`]);
@@ -218,11 +225,15 @@ describe("an installer whose BMC has one drive", { timeout: 60_000 }, () => {
       },
     };
     let [came, left] = [0, 0];
-    const replica = await serveSeeds({ ...bench.deps, seededMedia: counted }, (app) =>
-      app.addHook("onRequest", async (_, reply) => {
-        came += 1;
-        reply.raw.once("close", () => (left += 1));
-      }),
+    const replica = await serveSeeds(
+      { ...bench.deps, seededMedia: counted },
+      {
+        watch: (app) =>
+          app.addHook("onRequest", async (_, reply) => {
+            came += 1;
+            reply.raw.once("close", () => (left += 1));
+          }),
+      },
     );
     try {
       const url = `${replica.httpUrl}${new URL(row?.url ?? "").pathname}`;
@@ -252,6 +263,37 @@ describe("an installer whose BMC has one drive", { timeout: 60_000 }, () => {
     } finally {
       letDownload();
       await replica.close();
+    }
+    const run = await bench.ended(runId);
+    expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);
+  });
+
+  test("reads it at the listener for BMCs, and goes on where it began when there was none", async () => {
+    const id = await machine(ONE_DRIVE);
+    const downloading = holdNext((range) => /^bytes=0-[1-9]/.test(range));
+    const runId = await start(id, "image-apart");
+    const letDownload = await downloading;
+    const [row] = await bench.db.query<{ url: string }>(
+      `select step -> 'evidence' -> 'seed' ->> 'url' as url from runs, jsonb_array_elements(facts -> 'steps') as step
+        where id = $1`,
+      [runId],
+    );
+    const { origin, pathname } = new URL(row?.url ?? "");
+    const listeners = await Promise.all(
+      [
+        { nodes: true, runs: false },
+        { nodes: true, runs: { besides: origin } },
+        { nodes: true, runs: { besides: "http://bmcs.example" } },
+        { nodes: true, runs: { besides: null } },
+        { nodes: false, runs: true },
+      ].map((scope) => serveSeeds(bench.deps, { scope })),
+    );
+    try {
+      const answers = listeners.map(({ httpUrl }) => fetch(`${httpUrl}${pathname}`, { method: "HEAD" }));
+      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 404, 200, 200, 200]);
+    } finally {
+      letDownload();
+      await Promise.all(listeners.map((each) => each.close()));
     }
     const run = await bench.ended(runId);
     expect(run.phase, run.error?.message).toBe(Run_Phase.SUCCEEDED);

@@ -5,7 +5,6 @@ import { Controller } from "../src/engine/controller.ts";
 import { type EngineObserver, unobserved } from "../src/engine/observer.ts";
 import { hours } from "../src/kernel/time/duration.ts";
 import { openSecretStore, type SecretStore } from "../src/store/access/secrets.ts";
-import { putBmcCredentials } from "../src/store/device/bmc-credentials.ts";
 import type { Database, Queryable, Transaction } from "../src/store/postgres/database.ts";
 import { wireHandlers } from "../src/wiring/handlers.ts";
 import { allStores } from "../src/wiring/things/all-things.ts";
@@ -121,7 +120,9 @@ async function putCredentials(tx: Queryable, secrets: SecretStore, macs: readonl
       return 1;
     },
   };
-  for (const mac of macs) await putBmcCredentials(collector, secrets, mac, { username: "root", password: "instant" });
+  // Bound to nothing, as those of an earlier version: they are for the address on record.
+  for (const mac of macs)
+    await secrets.put(collector, `bmc/${mac}`, JSON.stringify({ username: "root", password: "instant" }));
   await tx.query(
     `insert into secrets (name, key_id, nonce, ciphertext)
      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[])`,

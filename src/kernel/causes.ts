@@ -113,6 +113,13 @@ export const CAUSES = {
     disposition: "fail",
     facts: ["at", "name"],
   },
+  credentials_not_for_this_address: {
+    doc: "The credentials on record were given for another address, or for another trust in who answers there. Nothing was sent.",
+    helps:
+      "Compare the address; then give the credentials for it: machine set-credentials, power-shelf set-credentials, or the expected row with address and password.",
+    disposition: "fail",
+    facts: ["at", "name", "expected", "shown"],
+  },
   forbidden: {
     doc: "The sign-in was accepted, and the account lacks the right for this request.",
     helps: "Give the account the right, or give credentials of an account that has it.",

@@ -8,8 +8,9 @@ import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { StepTargets } from "../runs/model/targets.ts";
+import { noCredentials } from "../store/access/no-credentials.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
-import { getBmcCredentials } from "../store/device/bmc-credentials.ts";
+import { signInToBmcs } from "../store/device/bmc-credentials.ts";
 import type { ThingKey } from "../store/lifecycle/things.ts";
 import * as work from "../store/lifecycle/work.ts";
 import { nudgeCheck } from "../store/machine/condition-checks.ts";
@@ -79,25 +80,19 @@ type Places = readonly (readonly [id: string, place: EventPlace | StepFailure])[
 
 async function findShelfPlaces({ db, secrets, provider }: DeviceEventsWiring, ids: readonly string[]): Promise<Places> {
   const { things } = await powerShelfStore.load(db, ids);
-  const macs = things.map(({ bmc }) => bmc.mac);
-  const credentials = await getBmcCredentials(db, secrets, macs);
-  return things.map((shelf, index) => [
-    shelf.id,
-    placeOf(provider.can.events, credentials[index], deviceTarget(shelf)),
-  ]);
+  const targets = await signInToBmcs(
+    db,
+    secrets,
+    things.map((shelf) => ({ mac: shelf.bmc.mac, target: deviceTarget(shelf) })),
+  );
+  return things.map(({ id }, index) => [id, placeOf(provider.can.events, targets[index])]);
 }
 
-function placeOf(
-  events: DeviceEvents | undefined,
-  credentials: { username: string; password: string } | AppError | undefined,
-  address: Omit<BmcTarget, "username" | "password">,
-): EventPlace | StepFailure {
+function placeOf(events: DeviceEvents | undefined, target: BmcTarget | AppError | undefined): EventPlace | StepFailure {
   if (events === undefined) return new StepFailure("not_on_this_server", "the provider follows no events");
-  if (credentials === undefined || credentials instanceof AppError)
-    return new StepFailure("credentials_missing", credentials?.message ?? "there are no credentials", {
-      facts: { at: "bmc" },
-    });
-  return { events, target: { ...address, ...credentials } };
+  if (target === undefined)
+    return new StepFailure("credentials_missing", "there are no credentials", { facts: { at: "bmc" } });
+  return target instanceof AppError ? noCredentials(target, { at: "bmc" }) : { events, target };
 }
 
 async function findMachinePlaces(

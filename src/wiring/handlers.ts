@@ -1,9 +1,11 @@
+import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { HandlerOf } from "../engine/pass.ts";
 import { createBatcher } from "../kernel/batcher.ts";
-import { AppError, StepFailure } from "../kernel/errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { hours } from "../kernel/time/duration.ts";
-import { type BmcCredentials, getBmcCredentials } from "../store/device/bmc-credentials.ts";
+import { noCredentials } from "../store/access/no-credentials.ts";
+import { type ReachedBmc, signInToBmcs } from "../store/device/bmc-credentials.ts";
 import type { WiredTarget } from "./run-targets.ts";
 import { allThings } from "./things/all-things.ts";
 import type { HandlerTools, ThingParts } from "./things/thing.ts";
@@ -44,15 +46,14 @@ const commonTo = (wiring: HandlerWiring) => ({
 
 /** One query for all that ask at the same time, of whatever kind they are. */
 function wireSignIn({ db, secrets }: Pick<HandlerTools, "db" | "secrets">): HandlerTools["signIn"] {
-  const credentials = createBatcher<string, BmcCredentials | AppError>({
+  const signIns = createBatcher<ReachedBmc, BmcTarget | AppError>({
     most: 500,
     atOnce: 2,
-    run: (macs) => getBmcCredentials(db, secrets, macs),
+    run: (bmcs) => signInToBmcs(db, secrets, bmcs),
   });
-  return async (bmc, mac) => {
-    const found = await credentials.submit(mac);
-    if (found instanceof AppError)
-      throw new StepFailure("credentials_missing", found.message, { facts: { at: "bmc" } });
-    return { ...bmc, ...found };
+  return async (target, mac) => {
+    const found = await signIns.submit({ target, mac });
+    if (found instanceof AppError) throw noCredentials(found, { at: "bmc" });
+    return found;
   };
 }

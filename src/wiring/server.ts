@@ -25,7 +25,8 @@ import { openAgentDesk } from "../services/fleet/agent/desk.ts";
 import { findMissingFiles, sweepArtifacts } from "../services/rack-firmware/files.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
 import { verifyToken } from "../services/system/tokens.ts";
-import { openSecretStore } from "../store/access/secrets.ts";
+import { openSecretStore, type SecretStore } from "../store/access/secrets.ts";
+import { bindCredentials } from "../store/device/bind-credentials.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
 import { startEpochAfterRestore } from "../store/lifecycle/journal.ts";
 import * as work from "../store/lifecycle/work.ts";
@@ -91,8 +92,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const { db, lists } = await openStore(config, log, signal, stops);
     const clock = new SharedClock({ log });
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
-    const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
-    await secrets.checkKeys(db);
+    const secrets = await openSecrets(config, db, log);
     const metrics = createMetrics({
       processMetrics: true,
       onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
@@ -186,6 +186,14 @@ async function cancelRuns(deps: ServiceDeps, { shutdown }: Config, log: Log): Pr
   const left = await untilRunsEnded(deps, canceled, shutdown.cancelWithin);
   if (left.length > 0)
     log.warn({ runs: left.length }, "runs were canceled, and have not ended yet; the next start ends them");
+}
+
+async function openSecrets(config: Config, db: Database, log: Log): Promise<SecretStore> {
+  const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
+  await secrets.checkKeys(db);
+  const bound = await bindCredentials(db);
+  if (bound > 0) log.info({ credentials: bound }, "bound credentials to the addresses that are on record");
+  return secrets;
 }
 
 async function openStore(

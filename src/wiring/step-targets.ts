@@ -8,7 +8,6 @@ import { seedWriter } from "../providers/seeds/seed.ts";
 import {
   bmcTargetOf,
   clusterNameOf,
-  type Endpoint,
   type Reference,
   requireEndpoint,
   type StepTargets,
@@ -16,6 +15,7 @@ import {
 } from "../runs/model/targets.ts";
 import { SEED_MEDIUM, seedDirectory, seededImageName, seedKeyOf } from "../runs/seeds/seed-place.ts";
 import type { Runbook, Runbooks } from "../runs/steps/scripts/runbooks.ts";
+import { noCredentials } from "../store/access/no-credentials.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { getKubeconfigs } from "../store/catalog/clusters.ts";
 import { imageTable } from "../store/catalog/images.ts";
@@ -38,9 +38,6 @@ export interface TargetWiring {
 const missing = (what: Reference["kind"], name: string, message: string): StepFailure =>
   new StepFailure("reference_missing", message, { facts: { what, name } });
 
-const noCredentials = (at: Endpoint, { message }: AppError): StepFailure =>
-  new StepFailure("credentials_missing", message, { facts: { at } });
-
 /**
  * Where the things are that the steps of a machine's runs work with, looked up when they are asked for: with one query for all
  * that ask at the same time.
@@ -55,7 +52,12 @@ export function wireStepTargets({
 }: TargetWiring): (machine: Machine) => StepTargets {
   const lookUp = <T>(run: (names: readonly string[]) => Promise<readonly T[]>) =>
     createBatcher<string, T>({ most: 500, atOnce: 2, run });
-  const bmcCredentials = lookUp((ids) => getMachineBmcCredentials(db, secrets, ids));
+  // Of the machine as it was loaded, and so for the address that is then called.
+  const bmcCredentials = createBatcher<Machine, Awaited<ReturnType<typeof getMachineBmcCredentials>>[number]>({
+    most: 500,
+    atOnce: 2,
+    run: (machines) => getMachineBmcCredentials(db, secrets, machines),
+  });
   const sshCredentials = lookUp((ids) => getMachineSshCredentials(db, secrets, ids));
   const clusterOf = rememberingClusters();
   const clusters = lookUp(async (names) => {
@@ -72,14 +74,14 @@ export function wireStepTargets({
   const targetsOf = (machine: Machine): StepTargets => ({
     bmc: once(async () => {
       requireEndpoint(machine, "bmc");
-      const found = await bmcCredentials.submit(machine.id);
-      if (found instanceof AppError) throw noCredentials("bmc", found);
+      const found = await bmcCredentials.submit(machine);
+      if (found instanceof AppError) throw noCredentials(found, { at: "bmc" });
       return bmcTargetOf(machine, found);
     }),
     ssh: once(async () => {
       requireEndpoint(machine, "ssh");
       const found = await sshCredentials.submit(machine.id);
-      if (found instanceof AppError) throw noCredentials("ssh", found);
+      if (found instanceof AppError) throw noCredentials(found, { at: "ssh" });
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
     }),
     cluster: once(async (ref) => {

@@ -54,6 +54,7 @@ const KILLS: Readonly<Record<string, readonly Kill[]>> = {
 /** Fail points that no request for maintenance passes, by the test that dies at each of them. */
 const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
   "test/chaos/writers.test.ts": [
+    "bmc-credentials:pin-forgotten",
     "bmc-credentials:removed",
     "changes:written",
     "claims:granted",
@@ -61,6 +62,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "cloud-init:written",
     "clusters:written",
     "create:inserted",
+    "credentials:bound",
     "device-groups:removed",
     "device-groups:written",
     "fleet-agents:dismissed",

@@ -31,6 +31,8 @@ const KILLS: readonly Kill[] = [
   { at: "journal:appended",       write: "mark shelf one for deletion", before: ["create shelf one"],                        tables: ["journal", "power_shelves"] },
   { at: "withdrawals:written",    write: "mark shelf one for deletion", before: ["create shelf one", "ask for maintenance of shelf one"], tables: ["journal", "power_shelves"] },
   { at: "bmc-credentials:removed", write: "remove shelf one",           before: ["create shelf one"],                        tables: ["journal", "power_shelves", "secrets", "work"] },
+  { at: "bmc-credentials:pin-forgotten", write: "forget its certificate", before: ["create shelf one", "pin its certificate"], tables: ["journal", "power_shelves", "secrets"] },
+  { at: "credentials:bound",      write: "bind the credentials",        before: ["create shelf one", "unbind its credentials"], tables: ["secrets"] },
   { at: "health-reports:put",     write: "report on shelf one",         before: ["create shelf one"],                        tables: ["health_reports", "journal", "power_shelves"] },
   { at: "health-reports:removed", write: "take the report back",        before: ["create shelf one", "report on shelf one"], tables: ["health_reports", "journal", "power_shelves"] },
   { at: "changes:written",        write: "report on the machine",       before: ["register a machine"],                      tables: ["health_reports", "journal", "machines"] },

@@ -17,7 +17,7 @@ export type ExploreResult = (typeof EXPLORE_RESULTS)[number];
 export interface ExpectedDeviceFacts {
   readonly explored: ExploreResult | null;
   readonly exploredAt: string | null;
-  /** Of the certificate that its BMC showed first: from then on the password goes to no other, until the row is updated. */
+  /** Of the certificate that its BMC showed first: from then on the password goes to no other, until the row is updated with it. */
   readonly certificateFingerprint: string | null;
 }
 

@@ -105,7 +105,9 @@ const rackEffects = (rackId: string | null): Effect[] =>
   rackId === null ? [] : [create(rackLifecycle, rackId, { name: rackId }), wake(rackLifecycle, rackId)];
 
 const explain = ({ family, message }: DeviceFailure): string =>
-  family === "unproven" ? `${message}. Update the row to accept the certificate that the BMC shows next` : message;
+  family === "unproven"
+    ? `${message}. Update the row with its address and password to accept the certificate that the BMC shows next`
+    : message;
 
 /** Why it is not the device that is expected, if it is not. */
 function findWrong(

@@ -237,7 +237,8 @@ describe("exploring", () => {
     const identify = async () => {
       throw new DeviceFailure("certificate_changed", "bmc", "what the BMC showed");
     };
-    const reason = "what the BMC showed. Update the row to accept the certificate that the BMC shows next";
+    const reason =
+      "what the BMC showed. Update the row with its address and password to accept the certificate that the BMC shows next";
     expect(await explore(expected(), { identify })).toEqual(
       notYet("failed", reason, { code: "certificate_changed", facts: { at: "bmc" } }),
     );

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
+import { type CredentialPlace, NOWHERE, placeOfBmc } from "../../capabilities/credential-place.ts";
 import { AppError } from "../../kernel/errors.ts";
-import type { BmcProtocol, MachineBmc, MachineSpec } from "./machine.ts";
+import type { BmcProtocol, Machine, MachineBmc, MachineSpec } from "./machine.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
@@ -88,6 +89,16 @@ export function bmcProtocolOf({
   bmc,
 }: Pick<MachineSpec, "provider"> & { readonly bmc: Pick<MachineBmc, "protocol"> | null }): BmcProtocol {
   return bmc?.protocol ?? (provider === "ipmi" ? "ipmi" : "redfish");
+}
+
+/** Where credentials of its BMC are sent, over whatever it speaks. */
+export function bmcPlaceOf({ spec }: Pick<Machine, "spec">): CredentialPlace {
+  const { bmc, provider } = spec;
+  if (bmc === null) return NOWHERE;
+  const protocol = bmcProtocolOf(spec);
+  // A node of Ironic is reached over HTTP whatever its BMC speaks.
+  const isIpmi = protocol === "ipmi" && provider !== "ironic";
+  return placeOfBmc({ ...bmc, port: bmcPortOf({ ...bmc, protocol }), isIpmi });
 }
 
 export const SSH_PORT = 22;

@@ -36,7 +36,9 @@ export function isNotOfTheStep(error: unknown, { call }: Pick<RunContext, "call"
 
 /** Nothing usable is on record to sign in with, or the device rejects it. */
 export const lacksCredentials = (error: unknown): boolean =>
-  (error instanceof StepFailure && error.code === "credentials_missing") || isKeptOut(error);
+  (error instanceof StepFailure &&
+    (error.code === "credentials_missing" || error.code === "credentials_not_for_this_address")) ||
+  isKeptOut(error);
 
 /** Nobody at the device has heard what was wanted: we are not let in, or do not take it for the one that we know. */
 export const isShutOut = (error: unknown): boolean =>

@@ -129,11 +129,15 @@ export interface SeededImageOrder {
 /** Which cluster is meant: the one that is named, else the machine's own. */
 export const clusterNameOf = (ref: string, machine: Machine): string => ref || ownClusterOf(machine);
 
-export function bmcTargetOf(machine: Machine, credentials: Pick<BmcTarget, "username" | "password">): BmcTarget {
+/** `pin`: what its BMC must show where its record has no pin any more. */
+export function bmcTargetOf(
+  machine: Machine,
+  { pin, ...credentials }: Pick<BmcTarget, "username" | "password"> & { readonly pin?: string },
+): BmcTarget {
   const { bmc } = machine.spec;
   if (bmc === null) throw missingEndpoint(machine, "bmc");
-  const { certificateFingerprint } = machine.facts;
-  const pinned = certificateFingerprint === null ? {} : { fingerprint256: certificateFingerprint };
+  const fingerprint = machine.facts.certificateFingerprint ?? pin;
+  const pinned = fingerprint === undefined ? {} : { fingerprint256: fingerprint };
   return {
     address: bmc.address,
     port: bmcPortOf({ ...bmc, protocol: bmcProtocolOf(machine.spec) }),

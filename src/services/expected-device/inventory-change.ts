@@ -4,7 +4,7 @@ import { followOrRefuse } from "../../kernel/decide.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Json, JsonObject } from "../../kernel/lifecycle.ts";
 import { liftSignInStop } from "../../store/access/sign-in-ledger.ts";
-import { bmcKey, getBmcCredentials, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
+import { bmcKey, getBmcUsernames } from "../../store/device/bmc-credentials.ts";
 import type { ExpectedDeviceRecord } from "../../store/expected-device/expected-devices.ts";
 import { type Change, recordChanges } from "../../store/lifecycle/changes.ts";
 import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
@@ -18,6 +18,7 @@ import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { mentionRacks, rackKeys } from "../device/racks.ts";
 import type { ExpectedKind } from "./expected-kind.ts";
+import { putGivenCredentials } from "./given-credentials.ts";
 import { type Checked, type ExpectedColumns, type ExpectedInput, passwordRequired } from "./input.ts";
 import { placeChange, refuseToMoveHeld, type Updated } from "./place-change.ts";
 
@@ -110,8 +111,10 @@ async function carryOut<R extends ExpectedDeviceRecord, I extends ExpectedInput>
   // First those that go: their ids and MAC addresses may come again.
   await follow(writing, { name: "remove", rows: removed });
   const given = [...added, ...updated].map(({ checked }) => checked).filter(({ password }) => password !== undefined);
-  for (const { mac, username, password = "" } of given)
-    await putBmcCredentials(tx, deps.secrets, mac, { username, password });
+  await putGivenCredentials(kind, tx, deps, [
+    ...added,
+    ...updated.map(({ checked, row }) => ({ checked, deviceId: row.existing?.id })),
+  ]);
   await liftSignInStop(
     tx,
     given.flatMap(({ row }) => endpointsOf(row)),
@@ -137,14 +140,7 @@ async function retainCredentials<R extends ExpectedDeviceRecord, I extends Expec
     .filter(({ row }) => row.bmc_retain_credentials)
     .map(({ mac }) => mac);
   if (macs.length === 0) return change;
-  const found = await getBmcCredentials(tx, deps.secrets, macs);
-  const known = new Map(
-    macs.flatMap((mac, at) => {
-      const credentials = found[at];
-      // Damaged ones are of no use to anybody.
-      return credentials === undefined || credentials instanceof AppError ? [] : [[mac, credentials.username] as const];
-    }),
-  );
+  const known = await getBmcUsernames(tx, deps.secrets, macs);
   const retain = <C extends { readonly checked: Checked<I> }>(one: C): C => {
     const username = known.get(one.checked.mac);
     if (username === undefined) return one;

@@ -50,6 +50,11 @@ const SENTENCES: { readonly [C in CauseCode]?: Sentence } = {
     jump_host: "there are no credentials to sign in with",
     cluster: "the kubeconfig on record cannot be used",
   },
+  credentials_not_for_this_address: {
+    bmc: "the credentials of its BMC were given for another address, so nothing is sent to this one",
+    ssh: "its SSH credentials were given for another address, so nothing is sent to this one",
+    switch_os: "the credentials of its operating system were given for another address, so nothing is sent to this one",
+  },
   forbidden: {
     bmc: "its BMC accepts the credentials, and forbids the account this request",
     cluster: "the cluster forbids the kubeconfig's user this request",

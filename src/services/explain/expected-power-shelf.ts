@@ -87,6 +87,7 @@ function commandsFor(row: ExpectedPowerShelfRecord, pass: NextPass, { cause }: T
     case "forbidden":
     case "sign_in_stopped":
     case "credentials_missing":
+    case "credentials_not_for_this_address":
       return [
         update(`--bmc-username ${row.bmcUsername || "<name>"}`, "sets a user and a password, which are tried at once"),
         show,

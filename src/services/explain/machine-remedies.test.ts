@@ -52,6 +52,12 @@ describe("a machine that nobody has said how to sign in to", () => {
   });
 });
 
+test("credentials that are for another address are given for this one", () => {
+  const facts = { at: "bmc", expected: "https://a:443 pin", shown: "https://b:443 pin" } as const;
+  const commands = ["millwright machine show m-1", BMC];
+  expect(commandsFor({ code: "credentials_not_for_this_address", facts })).toEqual(commands);
+});
+
 describe("whoever is not let in, or not for this, is given other credentials:", () => {
   test.each<[Cause["code"], Peer, string]>([
     ["credentials_rejected", "bmc", BMC],

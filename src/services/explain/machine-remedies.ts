@@ -16,6 +16,14 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
       const ssh = { command: givesCredentials(machineId, ["ssh"]), why: "sets the credentials of its system" };
       return at === "bmc" ? [bmc] : at === undefined ? [bmc, ssh] : [ssh];
     }
+    case "credentials_not_for_this_address":
+      return [
+        say(`machine show ${machineId}`, "shows the addresses that are on record"),
+        {
+          command: givesCredentials(machineId, [at === "ssh" ? "ssh" : "bmc"]),
+          why: "gives the credentials for the address that is on record now; requires the role admin or credentials",
+        },
+      ];
     case "host_key_changed":
       if (at === "jump_host")
         return [

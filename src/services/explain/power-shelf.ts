@@ -147,6 +147,7 @@ const FIXED_BY_CREDENTIALS: ReadonlySet<CauseCode> = new Set([
   "credentials_rejected",
   "sign_in_stopped",
   "credentials_missing",
+  "credentials_not_for_this_address",
   "forbidden",
 ]);
 

@@ -129,7 +129,7 @@ async function notesOn(
   if (mode === "manual")
     return [...holders, "a manual node: its job starts once its owner has run the command that onboarding it prints"];
   if (given !== null) return holders;
-  const [account] = machine === undefined ? [] : await getMachineBmcCredentials(db, secrets, [machine.id]);
+  const [account] = machine === undefined ? [] : await getMachineBmcCredentials(db, secrets, [machine]);
   if (account !== undefined && !(account instanceof Error)) return holders;
   const id = machine?.id ?? "m-…";
   return [

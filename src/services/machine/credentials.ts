@@ -73,7 +73,7 @@ export async function putCredentials(
   const { machine, bmc, ssh } = given;
   const { id } = machine;
   if (bmc !== null) {
-    await putMachineBmcCredentials(tx, deps.secrets, id, bmc);
+    await putMachineBmcCredentials(tx, deps.secrets, machine, bmc);
     if (machine.spec.bmc !== null) await liftSignInStop(tx, [signInEndpoint(bmcTargetOf(machine, bmc))]);
   }
   if (ssh !== null) await putMachineSshCredentials(tx, deps.secrets, id, ssh);

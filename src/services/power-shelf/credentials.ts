@@ -1,3 +1,4 @@
+import { type CredentialPlace, placeOfBmc } from "../../capabilities/credential-place.ts";
 import { signInEndpoint } from "../../capabilities/sign-in-ledger.ts";
 import { changedByAnother } from "../../kernel/errors.ts";
 import { parsePowerShelfId } from "../../kernel/ids.ts";
@@ -34,9 +35,9 @@ export async function setPowerShelfCredentials(
   await deps.db.transaction(async (tx) => {
     const before = await findConcerned(tx, id);
     await lockThings(tx, before.locks);
-    const { mac, rowId } = await findConcerned(tx, id);
+    const { mac, rowId, place } = await findConcerned(tx, id);
     if (mac !== before.mac || rowId !== before.rowId) throw changedByAnother(`power shelf ${id}`);
-    await putBmcCredentials(tx, deps.secrets, mac, { username, password });
+    await putBmcCredentials(tx, deps.secrets, { mac, place, username, password });
     await liftSignInStop(tx, before.endpoints);
     const told = { type: "credentials_changed", ...doneBy(caller) };
     await recordChange(tx, storeOf(deps.stores, "power_shelf"), { ...told, id, set: {} });
@@ -51,6 +52,7 @@ export async function setPowerShelfCredentials(
 interface Concerned {
   readonly mac: string;
   readonly rowId: string | undefined;
+  readonly place: CredentialPlace;
   readonly endpoints: readonly string[];
   readonly things: readonly ThingKey[];
   readonly locks: readonly ThingKey[];
@@ -63,5 +65,5 @@ async function findConcerned(tx: Transaction, id: string): Promise<Concerned> {
   const [row] = await listExpectedPowerShelves(tx, { bmcMac: mac });
   const things = [{ kind: "power_shelf", id }, ...(row ? [{ kind: "expected_power_shelf", id: row.id }] : [])];
   const endpoints = [signInEndpoint(shelf.bmc)];
-  return { mac, rowId: row?.id, endpoints, things, locks: [...things, bmcKey(mac)] };
+  return { mac, rowId: row?.id, place: placeOfBmc(shelf.bmc), endpoints, things, locks: [...things, bmcKey(mac)] };
 }

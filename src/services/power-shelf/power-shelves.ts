@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import { placeOfBmc } from "../../capabilities/credential-place.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { parseMac, parsePowerShelfId } from "../../kernel/ids.ts";
 import type { MaintenanceOperation } from "../../lifecycles/power-shelf/power-shelf.ts";
-import { bmcKey, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
+import { bmcKey, forgetPin, putBmcCredentials } from "../../store/device/bmc-credentials.ts";
 import { commitOrRefuse } from "../../store/lifecycle/commit/commit-or-refuse.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { announce } from "../../store/lifecycle/journal.ts";
@@ -121,6 +122,7 @@ export async function refreshPowerShelf(deps: ServiceDeps, caller: Caller, input
     if (input.forgetCertificate) {
       const facts = { certificateFingerprint: null };
       await commitOrRefuse(tx, deps.stores, [{ kind: KIND, thing, facts, ...doneBy(caller) }]);
+      await forgetPin(tx, thing.bmc.mac);
     }
     await work.wake(tx, [shelfKey(id)]);
     announce(tx);
@@ -200,7 +202,9 @@ export async function createPowerShelf(
       const scope = { method: "CreatePowerShelf", caller: actorOf(caller) };
       const known = key === undefined ? null : await rememberKey(tx, { scope, key, fingerprint, thingId: id });
       if (known !== null) return known;
-      await putBmcCredentials(tx, deps.secrets, mac, { username: input.bmcUsername, password: input.bmcPassword });
+      const place = placeOfBmc({ address, port, scheme, trust: input.trust });
+      const credentials = { mac, place, username: input.bmcUsername, password: input.bmcPassword };
+      await putBmcCredentials(tx, deps.secrets, credentials, { withAddress: true });
       await create(tx, storeOf(deps.stores, KIND), {
         id,
         ...doneBy(caller),

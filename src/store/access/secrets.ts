@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { type CredentialPlace, describePlace } from "../../capabilities/credential-place.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
@@ -17,17 +18,62 @@ export interface Signer {
   isSigned(purpose: string, text: string, signature: string): boolean;
 }
 
+/** A secret that opens a connection, and where it is to be sent. */
+export interface Bound {
+  readonly name: string;
+  readonly place: CredentialPlace;
+}
+
 /** The only place where passwords and keys are kept. No error, log line or event of it carries a value. */
 export interface SecretStore extends Signer {
   put(tx: Queryable, name: string, plaintext: string): Promise<void>;
+  /**
+   * Keeps one that opens a connection: it is for this place from now on. A pin that was kept along for the same place stays, unless the
+   * credential is given together with its address.
+   */
+  putFor(tx: Queryable, bound: Bound, plaintext: string, options?: { readonly withAddress: boolean }): Promise<void>;
   get(db: Queryable, name: string): Promise<string | undefined>;
-  /** One query for all. Names without a secret are not in the answer; one that cannot be read is there as its error, and spoils no other. */
+  /**
+   * One query for all. Names without a secret are not in the answer; one that cannot be read is there as its error, and spoils no other.
+   * Not for those that open a connection, which are opened by `openFor` alone.
+   */
   getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
+  /**
+   * Opens those that are for their places, in the order of the question; undefined: there is none. One that was given for another place
+   * is answered with `NotForThisAddress`, and not decrypted.
+   */
+  openFor(db: Queryable, wanted: readonly Bound[]): Promise<(OpenedSecret | AppError | undefined)[]>;
+  /** The same as `getMany` for those that open a connection, where nothing of them is sent: for the name of an account. */
+  getManyUnsent(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
   /** Which of these there are, in one query; nothing of them is read, so that one that cannot be opened is there as well. */
   findNames(db: Queryable, names: readonly string[]): Promise<ReadonlySet<string>>;
   remove(tx: Queryable, name: string): Promise<void>;
   /** Refuses a key file that is not this database's, at the start, before anything is encrypted with it. */
   checkKeys(db: Queryable): Promise<void>;
+}
+
+export interface OpenedSecret {
+  readonly plaintext: string;
+  /** The certificate that was pinned at its place when the record lost its own pin; null: none. */
+  readonly pin: string | null;
+}
+
+/** It was given for another address, or to be sent under another trust. */
+export class NotForThisAddress extends AppError {
+  readonly givenFor: CredentialPlace;
+  readonly wantedAt: CredentialPlace;
+
+  constructor(what: string, given: CredentialPlace, wanted: CredentialPlace, next?: string) {
+    const message = `${what} are not for this address: they were given for ${describePlace(given)}, and not for ${describePlace(wanted)}`;
+    super("failed_precondition", message, next === undefined ? {} : { next });
+    this.name = "NotForThisAddress";
+    this.givenFor = given;
+    this.wantedAt = wanted;
+  }
+
+  about(what: string, next: string): NotForThisAddress {
+    return new NotForThisAddress(what, this.givenFor, this.wantedAt, next);
+  }
 }
 
 interface SecretRow {
@@ -36,6 +82,17 @@ interface SecretRow {
   readonly nonce: Buffer;
   readonly ciphertext: Buffer;
 }
+
+interface BoundRow extends SecretRow {
+  /** Null: bound to nothing yet, and for the address that is on record. */
+  readonly bound_to: string | null;
+  readonly bound_pin: string | null;
+}
+
+type ReadRow = Omit<BoundRow, "bound_pin">;
+
+/** A value that a replica of an earlier version wrote is not what was bound. */
+const IS_BOUND = "bound_nonce = nonce";
 
 /** Makes the key file when there is none. */
 export function openSecretStore({ keyFile }: { readonly keyFile: string }): SecretStore {
@@ -52,14 +109,41 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
     });
   }
 
-  async function getMany(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>> {
-    if (names.length === 0) return new Map();
-    const rows = await db.query<SecretRow>({
+  async function read(db: Queryable, names: readonly string[]): Promise<readonly ReadRow[]> {
+    if (names.length === 0) return [];
+    return db.query<ReadRow>({
       name: "secrets-get-many",
-      text: "SELECT name, key_id, nonce, ciphertext FROM secrets WHERE name = ANY($1::text[])",
+      text: "SELECT name, key_id, nonce, ciphertext, bound_to FROM secrets WHERE name = ANY($1::text[])",
       values: [names],
     });
-    return new Map(rows.map((row) => [row.name, decrypt(row)]));
+  }
+
+  const getMany: SecretStore["getMany"] = async (db, names) =>
+    new Map(
+      (await read(db, names)).map((row) => [row.name, row.bound_to === null ? decrypt(row) : opensConnection(row)]),
+    );
+  const getManyUnsent: SecretStore["getManyUnsent"] = async (db, names) =>
+    new Map((await read(db, names)).map((row) => [row.name, decrypt(row)]));
+
+  async function openFor(db: Queryable, wanted: readonly Bound[]): Promise<(OpenedSecret | AppError | undefined)[]> {
+    if (wanted.length === 0) return [];
+    const rows = await db.query<BoundRow>({
+      name: "secrets-open-for",
+      text: `SELECT name, key_id, nonce, ciphertext,
+                    CASE WHEN ${IS_BOUND} THEN bound_to END AS bound_to, CASE WHEN ${IS_BOUND} THEN bound_pin END AS bound_pin
+               FROM secrets WHERE name = ANY($1::text[])`,
+      values: [wanted.map(({ name }) => name)],
+    });
+    const found = new Map(rows.map((row) => [row.name, row]));
+    return wanted.map(({ name, place }) => {
+      const row = found.get(name);
+      if (row === undefined) return undefined;
+      // Compared before it is opened, with what stands in the same row: whoever moves the address meanwhile changes nothing of that.
+      if (row.bound_to !== null && row.bound_to !== place)
+        return new NotForThisAddress(`the credentials ${name}`, row.bound_to, place);
+      const plaintext = decrypt(row);
+      return typeof plaintext === "string" ? { plaintext, pin: row.bound_pin } : plaintext;
+    });
   }
 
   return {
@@ -69,25 +153,7 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
       if (given.length !== SIGNATURE_BYTES) return false;
       return keys.some((key) => timingSafeEqual(given, signatureOf(key, purpose, text)));
     },
-    async checkKeys(db) {
-      // The first one to come makes its key the database's own; all later ones must have it.
-      await db.query("INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING", [
-        current.id,
-      ]);
-      const known = new Set(
-        (await db.query<{ key_id: string }>("SELECT key_id FROM secret_keys")).map((row) => row.key_id),
-      );
-      if (!keys.some(({ id }) => known.has(id))) {
-        throw new AppError(
-          "failed_precondition",
-          `${keyFile} does not hold the key that this database's secrets are encrypted with`,
-          {
-            next: "use the key file of the other replicas, or restore it from its backup (secret_key_file)",
-          },
-        );
-      }
-      await db.query("INSERT INTO secret_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING", [current.id]);
-    },
+    checkKeys: (db) => checkKeys(db, keyFile, keys),
     async put(tx, name, plaintext) {
       const { nonce, ciphertext } = seal(name, plaintext, current);
       await tx.execute(
@@ -104,6 +170,20 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
       return value;
     },
     getMany,
+    getManyUnsent,
+    openFor,
+    async putFor(tx, { name, place }, plaintext, { withAddress } = { withAddress: false }) {
+      const { nonce, ciphertext } = seal(name, plaintext, current);
+      await tx.execute(
+        `INSERT INTO secrets AS s (name, key_id, nonce, ciphertext, bound_to, bound_nonce) VALUES ($1, $2, $3, $4, $5, $3)
+         ON CONFLICT (name) DO UPDATE
+           SET key_id = excluded.key_id, nonce = excluded.nonce, ciphertext = excluded.ciphertext, updated_at = now(),
+               bound_to = excluded.bound_to, bound_nonce = excluded.nonce,
+               bound_pin = CASE WHEN s.bound_nonce = s.nonce AND s.bound_to = excluded.bound_to AND NOT $6 THEN s.bound_pin END`,
+        [name, current.id, nonce, ciphertext, place, withAddress],
+      );
+      failPoint("secrets:put");
+    },
     async findNames(db, names) {
       if (names.length === 0) return new Set();
       const rows = await db.query<{ name: string }>({
@@ -119,6 +199,29 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
     },
   };
 }
+
+async function checkKeys(db: Queryable, keyFile: string, keys: ReturnType<typeof readOrCreateKeys>): Promise<void> {
+  const [current] = keys;
+  // The first one to come makes its key the database's own; all later ones must have it.
+  await db.query("INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING", [current.id]);
+  const known = new Set(
+    (await db.query<{ key_id: string }>("SELECT key_id FROM secret_keys")).map((row) => row.key_id),
+  );
+  if (!keys.some(({ id }) => known.has(id))) {
+    throw new AppError(
+      "failed_precondition",
+      `${keyFile} does not hold the key that this database's secrets are encrypted with`,
+      {
+        next: "use the key file of the other replicas, or restore it from its backup (secret_key_file)",
+      },
+    );
+  }
+  await db.query("INSERT INTO secret_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING", [current.id]);
+}
+
+/** Who asks for it without saying where it is sent has no use for it that is allowed. */
+const opensConnection = ({ name }: SecretRow): AppError =>
+  new AppError("internal", `secret ${name} opens a connection, and is opened for its place alone`);
 
 /** The name is authenticated along: a ciphertext moved to another row does not open there. */
 function seal(name: string, plaintext: string, key: SecretKey): { nonce: Buffer; ciphertext: Buffer } {

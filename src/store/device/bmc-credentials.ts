@@ -1,6 +1,8 @@
 import { z } from "zod";
+import type { BmcTarget } from "../../capabilities/bmc-target.ts";
+import { type CredentialPlace, placeOfBmc } from "../../capabilities/credential-place.ts";
 import { AppError } from "../../kernel/errors.ts";
-import type { SecretStore } from "../access/secrets.ts";
+import { NotForThisAddress, type SecretStore } from "../access/secrets.ts";
 import type { ThingKey } from "../lifecycle/things.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
@@ -24,14 +26,20 @@ export const bmcKey = (mac: string): ThingKey => ({ kind: "bmc", id: mac });
 
 const schema = z.object({ username: z.string(), password: z.string() });
 
+/** A BMC, and where its credentials are sent from now on. */
+export interface PlacedCredentials extends BmcCredentials {
+  readonly mac: string;
+  readonly place: CredentialPlace;
+}
+
 /** The caller holds the lock `bmcKey(mac)`. */
 export async function putBmcCredentials(
   tx: Transaction,
   secrets: SecretStore,
-  mac: string,
-  credentials: BmcCredentials,
+  { mac, place, username, password }: PlacedCredentials,
+  options?: { readonly withAddress: boolean },
 ): Promise<void> {
-  await secrets.put(tx, credentialName(mac), JSON.stringify(credentials));
+  await secrets.putFor(tx, { name: credentialName(mac), place }, JSON.stringify({ username, password }), options);
 }
 
 /** The same for the operating system of a switch. */
@@ -84,26 +92,84 @@ function parseCredentials(secret: string, mac: string): BmcCredentials | AppErro
   }
 }
 
-type GetCredentials = (
+/** The BMC of a device, whose MAC address names its credentials. */
+export interface ReachedBmc {
+  readonly mac: string;
+  readonly target: Omit<BmcTarget, "username" | "password">;
+}
+
+/**
+ * One query for many BMCs: each with what is needed to sign in, where its credentials were given for this address. A set that is
+ * missing, unreadable or for another address is answered with its error.
+ */
+export async function signInToBmcs(
+  db: Queryable,
+  secrets: SecretStore,
+  bmcs: readonly ReachedBmc[],
+): Promise<(BmcTarget | AppError)[]> {
+  const opened = await secrets.openFor(
+    db,
+    bmcs.map(({ mac, target }) => ({ name: credentialName(mac), place: placeOfTarget(target) })),
+  );
+  return bmcs.map(({ mac, target }, index) => {
+    const secret = opened[index];
+    if (secret === undefined) return noneFor("the BMC", mac);
+    if (secret instanceof NotForThisAddress) return secret.about(`the credentials for the BMC ${mac}`, GIVE_AGAIN);
+    if (secret instanceof AppError) return secret;
+    const credentials = parseCredentials(secret.plaintext, mac);
+    return credentials instanceof AppError
+      ? credentials
+      : { ...target, ...credentials, trust: withPin(target.trust, secret.pin) };
+  });
+}
+
+/** The next certificate that the BMC shows is then pinned. */
+export async function forgetPin(tx: Transaction, mac: string): Promise<void> {
+  await tx.execute("update secrets set bound_pin = null where name = $1", [credentialName(mac)]);
+  failPoint("bmc-credentials:pin-forgotten");
+}
+
+const GIVE_AGAIN =
+  "millwright power-shelf set-credentials, or update the expected row with its address and its password";
+
+const placeOfTarget = ({ trust, ...target }: ReachedBmc["target"]): CredentialPlace =>
+  placeOfBmc({ ...target, trust: trust.mode });
+
+/** The record has lost its pin with a change of address and is back: the pin holds still. */
+const withPin = (trust: BmcTarget["trust"], pin: string | null): BmcTarget["trust"] =>
+  trust.mode === "pin" && trust.fingerprint256 === undefined && pin !== null
+    ? { mode: "pin", fingerprint256: pin }
+    : trust;
+
+const noneFor = (whose: string, mac: string): AppError =>
+  new AppError("failed_precondition", `there are no credentials for ${whose} ${mac}`);
+
+/** As whom, for rows that keep what is on record. Damaged credentials are of no use to anybody, and left out. */
+export async function getBmcUsernames(
   db: Queryable,
   secrets: SecretStore,
   macs: readonly string[],
-) => Promise<(BmcCredentials | AppError)[]>;
+): Promise<ReadonlyMap<string, string>> {
+  const found = await secrets.getManyUnsent(db, macs.map(credentialName));
+  return new Map(
+    macs.flatMap((mac) => {
+      const secret = found.get(credentialName(mac));
+      const credentials = typeof secret === "string" ? parseCredentials(secret, mac) : undefined;
+      return credentials === undefined || credentials instanceof AppError ? [] : [[mac, credentials.username] as const];
+    }),
+  );
+}
 
-const getCredentials =
-  (nameOf: (mac: string) => string, whose: string): GetCredentials =>
-  async (db, secrets, macs) => {
-    const found = await secrets.getMany(db, macs.map(nameOf));
-    return macs.map((mac) => {
-      const secret = found.get(nameOf(mac));
-      if (secret === undefined)
-        return new AppError("failed_precondition", `there are no credentials for ${whose} ${mac}`);
-      return typeof secret === "string" ? parseCredentials(secret, mac) : secret;
-    });
-  };
-
-/** One query for many BMCs; a set that is missing or unreadable is answered with its error. */
-export const getBmcCredentials = getCredentials(credentialName, "the BMC");
-
-/** The same for the operating systems of switches. */
-export const getOsCredentials = getCredentials(osCredentialName, "the operating system of the switch with the BMC");
+/** One query for the operating systems of many switches; a set that is missing or unreadable is answered with its error. */
+export async function getOsCredentials(
+  db: Queryable,
+  secrets: SecretStore,
+  macs: readonly string[],
+): Promise<(BmcCredentials | AppError)[]> {
+  const found = await secrets.getMany(db, macs.map(osCredentialName));
+  return macs.map((mac) => {
+    const secret = found.get(osCredentialName(mac));
+    if (secret === undefined) return noneFor("the operating system of the switch with the BMC", mac);
+    return typeof secret === "string" ? parseCredentials(secret, mac) : secret;
+  });
+}

@@ -163,7 +163,14 @@ export const findSharing = (db: Queryable, { kind, id, bmc }: ThingKey & Pick<Cl
       ]);
 
 /** What says nothing of the BMC: another device behind it may have credentials that do. */
-const OWN_REASONS = ["credentials_rejected", "credentials_missing", "sign_in_stopped", "forbidden", "target_gone"];
+const OWN_REASONS = [
+  "credentials_rejected",
+  "credentials_missing",
+  "credentials_not_for_this_address",
+  "sign_in_stopped",
+  "forbidden",
+  "target_gone",
+];
 
 /**
  * Gives streams back that have ended. One that another replica has claimed since is theirs. Who shared one is without it too, and a BMC that

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
+import { bmcPlaceOf } from "../../lifecycles/machine/endpoint.ts";
+import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { givesCredentials, hasNoCredentials } from "../../runs/model/sign-ins.ts";
 import { ENDPOINT_NAMES, type Endpoint } from "../../runs/model/targets.ts";
-import type { SecretStore } from "../access/secrets.ts";
+import { type Bound, NotForThisAddress, type SecretStore } from "../access/secrets.ts";
 import type { BmcCredentials } from "../device/bmc-credentials.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 
@@ -17,13 +19,17 @@ const nameOf = (endpoint: Endpoint, machineId: string): string => `${endpoint}/$
 const bmcSchema = z.object({ username: z.string(), password: z.string() });
 const sshSchema = z.object({ username: z.string(), privateKey: z.string() });
 
-/** The caller holds the machine's lock. */
+type Reached = Pick<Machine, "id" | "spec">;
+
+/** The caller holds the machine's lock. They are for the place where its BMC is on record now. */
 export const putMachineBmcCredentials = (
   tx: Transaction,
   secrets: SecretStore,
-  machineId: string,
+  machine: Reached,
   { username, password }: BmcCredentials,
-): Promise<void> => secrets.put(tx, nameOf("bmc", machineId), JSON.stringify({ username, password }));
+): Promise<void> => secrets.putFor(tx, bmcOf(machine), JSON.stringify({ username, password }));
+
+const bmcOf = (machine: Reached): Bound => ({ name: nameOf("bmc", machine.id), place: bmcPlaceOf(machine) });
 
 /** The caller holds the machine's lock. */
 export const putMachineSshCredentials = (
@@ -43,44 +49,60 @@ export async function removeMachineCredentials(
   await secrets.remove(tx, nameOf("ssh", machineId));
 }
 
-/** One query for many machines; a set that is missing or unreadable is answered with its error. */
-export const getMachineBmcCredentials = (
+/** Credentials of a BMC, and the certificate that it must show where the machine's record has no pin any more. */
+export interface PinnedBmcCredentials extends BmcCredentials {
+  readonly pin?: string;
+}
+
+/**
+ * One query for many machines: the credentials of those whose BMC is where they were given for. A set that is missing, unreadable or
+ * for another address is answered with its error.
+ */
+export async function getMachineBmcCredentials(
   db: Queryable,
   secrets: SecretStore,
-  machineIds: readonly string[],
-): Promise<(BmcCredentials | AppError)[]> => getCredentials(db, secrets, machineIds, "bmc", bmcSchema);
+  machines: readonly Reached[],
+): Promise<(PinnedBmcCredentials | AppError)[]> {
+  const opened = await secrets.openFor(db, machines.map(bmcOf));
+  return machines.map(({ id }, index) => {
+    const found = opened[index];
+    const parsed = parseSecret(id, "bmc", bmcSchema, found instanceof AppError ? found : found?.plaintext);
+    if (parsed instanceof AppError || found === undefined || found instanceof AppError || found.pin === null)
+      return parsed;
+    return { ...parsed, pin: found.pin };
+  });
+}
 
 /** One query for many machines; a set that is missing or unreadable is answered with its error. */
-export const getMachineSshCredentials = (
+export async function getMachineSshCredentials(
   db: Queryable,
   secrets: SecretStore,
   machineIds: readonly string[],
-): Promise<(SshCredentials | AppError)[]> => getCredentials(db, secrets, machineIds, "ssh", sshSchema);
-
-async function getCredentials<T>(
-  db: Queryable,
-  secrets: SecretStore,
-  machineIds: readonly string[],
-  endpoint: Endpoint,
-  schema: z.ZodType<T>,
-): Promise<(T | AppError)[]> {
+): Promise<(SshCredentials | AppError)[]> {
   const found = await secrets.getMany(
     db,
-    machineIds.map((id) => nameOf(endpoint, id)),
+    machineIds.map((id) => nameOf("ssh", id)),
   );
-  return machineIds.map((id) => {
-    const next = givesCredentials(id, [endpoint]);
-    const secret = found.get(nameOf(endpoint, id));
-    if (secret === undefined) return new AppError("failed_precondition", hasNoCredentials(id, endpoint), { next });
-    if (typeof secret !== "string") return secret;
-    try {
-      return schema.parse(JSON.parse(secret));
-    } catch {
-      // Without the parser's own words: they quote what was being read.
-      const what = `the ${ENDPOINT_NAMES[endpoint]} credentials of machine ${id} are damaged`;
-      return new AppError("failed_precondition", what, { next });
-    }
-  });
+  return machineIds.map((id) => parseSecret(id, "ssh", sshSchema, found.get(nameOf("ssh", id))));
+}
+
+function parseSecret<T>(
+  id: string,
+  endpoint: Endpoint,
+  schema: z.ZodType<T>,
+  secret: string | AppError | undefined,
+): T | AppError {
+  const next = givesCredentials(id, [endpoint]);
+  if (secret === undefined) return new AppError("failed_precondition", hasNoCredentials(id, endpoint), { next });
+  const what = `the ${ENDPOINT_NAMES[endpoint]} credentials of machine ${id}`;
+  if (secret instanceof NotForThisAddress) return secret.about(what, next);
+  if (typeof secret !== "string") return secret;
+  try {
+    return schema.parse(JSON.parse(secret));
+  } catch {
+    // Without the parser's own words: they quote what was being read.
+    return new AppError("failed_precondition", `${what} are damaged`, { next });
+  }
 }
 
 /** Credentials of a machine, by where they are for. */

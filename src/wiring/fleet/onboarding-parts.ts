@@ -2,6 +2,8 @@ import { StepFailure } from "../../kernel/errors.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import type { OnFleetNode } from "../../runs/steps/fleet/on-fleet-node.ts";
 import type { OnOnboarding } from "../../runs/steps/fleet/onboarding/on-onboarding.ts";
+import { noCredentials } from "../../store/access/no-credentials.ts";
+import { NotForThisAddress } from "../../store/access/secrets.ts";
 import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
 import { findOtherOnSystem } from "../../store/fleet/nodes.ts";
 import { listRoceAssignments } from "../../store/fleet/roce.ts";
@@ -15,8 +17,11 @@ type OfOnboarding = Omit<OnOnboarding, keyof OnFleetNode>;
 export function onboardingPartsOf({ db, secrets }: TargetTools, node: FleetNode): OfOnboarding {
   return {
     async powerAccount() {
-      const [account] = await getMachineBmcCredentials(db, secrets, [node.machineId]);
-      return account === undefined || account instanceof Error ? undefined : account;
+      // MAAS sends it to the address of the node: that is the machine's own, or there is nothing to give.
+      const machines = await listMachines(db, { ids: [node.machineId] });
+      const [account] = await getMachineBmcCredentials(db, secrets, machines);
+      if (account instanceof NotForThisAddress) throw noCredentials(account, { at: "bmc", name: node.machineId });
+      return account instanceof Error ? undefined : account;
     },
     async knownIdentity() {
       const [machine] = await listMachines(db, { ids: [node.machineId] });

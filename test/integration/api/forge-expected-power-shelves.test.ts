@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ExpectedPowerShelfSchema } from "../../../contract/forge/forge_pb.js";
 import { ExploreState } from "../../../contract/millwright/v1/power_shelf_pb.js";
-import { getBmcCredentials } from "../../../src/store/device/bmc-credentials.ts";
+import { storedBmcCredentials } from "../../support/credentials/stored-credentials.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 
@@ -30,8 +30,7 @@ const row = (parts: Expected = {}): Expected => ({
 const macs = async () =>
   (await it.forge.getAllExpectedPowerShelves({})).expectedPowerShelves.map(({ bmcMacAddress }) => bmcMacAddress);
 const password = async (mac = MAC) => {
-  const [credentials] = await getBmcCredentials(it.db, it.deps.secrets, [mac]);
-  return credentials && "password" in credentials ? credentials.password : undefined;
+  return (await storedBmcCredentials(it.db, it.deps.secrets, mac))?.password;
 };
 const link = (mac: string, powerShelfId: string) =>
   it.db.execute(

@@ -7,6 +7,8 @@ import { RunActionsService, RunService } from "../../../contract/millwright/v1/r
 import { enrolAgent } from "../../../src/services/fleet/agent/enrol.ts";
 import { onboardNode } from "../../../src/services/fleet/onboard.ts";
 import { getMachineBmcCredentials } from "../../../src/store/machine/credentials.ts";
+import { listMachines } from "../../../src/store/machine/machines.ts";
+import { storedBmcCredentials } from "../../support/credentials/stored-credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { insertNode, placeNode } from "../../support/fleet/fleet-node.ts";
@@ -135,7 +137,7 @@ describe("onboarding", () => {
     const account = { bmcUsername: "maas", bmcPassword: "pass-of-17" };
     const { node } = await onboard({ hostname: "gpu-account", ipmiIp: "10.9.6.1", ...account });
     const id = node?.machineId ?? "";
-    expect(await getMachineBmcCredentials(db, deps.secrets, [id])).toEqual([
+    expect(await getMachineBmcCredentials(db, deps.secrets, await listMachines(db, { ids: [id] }))).toEqual([
       { username: "maas", password: "pass-of-17" },
     ]);
     const written = await db.query<{ text: string }>("select row(t.*)::text as text from journal t");
@@ -148,7 +150,9 @@ describe("onboarding", () => {
     // A node that has the address already keeps the account that it has.
     const twin = await refusal(onboard({ ipmiIp: "10.9.6.1", bmcUsername: "root", bmcPassword: "other" }));
     expect(twin.code).toBe(Code.AlreadyExists);
-    expect(await getMachineBmcCredentials(db, deps.secrets, [id])).toMatchObject([{ username: "maas" }]);
+    expect(await getMachineBmcCredentials(db, deps.secrets, await listMachines(db, { ids: [id] }))).toMatchObject([
+      { username: "maas" },
+    ]);
   });
 
   test.each([
@@ -501,7 +505,7 @@ describe("a batch", () => {
     const { db, deps } = surface;
     const machineOf = async (name: string) => (await show(name)).node?.machineId ?? "";
     const ids = [await machineOf("gpu-c1"), await machineOf("gpu-held")];
-    expect(await getMachineBmcCredentials(db, deps.secrets, ids)).toMatchObject([
+    expect(await Promise.all(ids.map((one) => storedBmcCredentials(db, deps.secrets, one)))).toMatchObject([
       { password: "pass-c1" },
       { password: "pass-held" },
     ]);

@@ -10,6 +10,7 @@ import { createKubernetesProvider } from "../../../src/providers/kubernetes/kube
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { getKubeconfigs } from "../../../src/store/catalog/clusters.ts";
 import { getMachineBmcCredentials, getMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
+import { listMachines } from "../../../src/store/machine/machines.ts";
 import { wireClusterGate } from "../../../src/wiring/cluster-gate.ts";
 import { recordSimulatedMachines } from "../../../src/wiring/dev/dev-machines.ts";
 import { tester } from "../../support/datacentre.ts";
@@ -41,7 +42,7 @@ test("the simulated machines are on record with all that runs on them need", asy
   expect(machines).toHaveLength(18);
   const ids = machines.map(({ machineId }) => machineId);
   const { db, secrets } = site.deps;
-  for (const found of await getMachineBmcCredentials(db, secrets, ids))
+  for (const found of await getMachineBmcCredentials(db, secrets, await listMachines(db, { ids })))
     expect(found).toEqual({ username: expect.stringMatching(/./), password: expect.stringMatching(/./) });
   for (const found of await getMachineSshCredentials(db, secrets, ids))
     expect(found).toEqual({ username: "root", privateKey: expect.stringContaining("PRIVATE KEY") });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { MachineStatus_Phase as Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { MACHINE_PHASES, type MachinePhase } from "../../../src/lifecycles/machine/machine.ts";
 import { getMachineBmcCredentials, getMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
+import { listMachines } from "../../../src/store/machine/machines.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, refusal } from "../api/forge-under-test.ts";
 import { type MachinesUnderTest, startMachines } from "./machines-under-test.ts";
@@ -183,7 +184,7 @@ describe("credentials", () => {
     await set({ machineId, bmcUsername: "root", bmcPassword: "hunter-two" });
     await set({ machineId, sshUsername: "ubuntu", sshPrivateKey: KEY });
     const { db, secrets } = site.deps;
-    expect(await getMachineBmcCredentials(db, secrets, [machineId])).toEqual([
+    expect(await getMachineBmcCredentials(db, secrets, await listMachines(db, { ids: [machineId] }))).toEqual([
       { username: "root", password: "hunter-two" },
     ]);
     expect(await getMachineSshCredentials(db, secrets, [machineId])).toEqual([{ username: "ubuntu", privateKey: KEY }]);

@@ -99,7 +99,12 @@ const lookSoon = () =>
   );
 
 describe("bmc.ca_file", () => {
-  afterEach(() => database.db.execute("update power_shelves set bmc_trust = 'pin', version = version + 1"));
+  /** With the credentials for it. */
+  const trust = async (mode: "pin" | "ca") => {
+    await database.db.execute("update power_shelves set bmc_trust = $1, version = version + 1", [mode]);
+    await database.db.execute("update secrets set bound_to = regexp_replace(bound_to, '(pin|ca)$', $1)", [mode]);
+  };
+  afterEach(() => trust("pin"));
 
   const certificate = () =>
     new Promise<string>((resolve, reject) => {
@@ -111,7 +116,7 @@ describe("bmc.ca_file", () => {
     });
 
   test("names the authorities that BMCs with trust ca are judged by", async () => {
-    await database.db.execute("update power_shelves set bmc_trust = 'ca', version = version + 1");
+    await trust("ca");
     await lookSoon();
     writeFileSync(scratch("other.pem"), rootCertificates[0] ?? "");
     const mistrusting = startReplica({ MILLWRIGHT_BMC_CA_FILE: scratch("other.pem") });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { NOWHERE } from "../../../src/capabilities/credential-place.ts";
 import { follow, followOrRefuse } from "../../../src/kernel/decide.ts";
 import { type Effect, create as making, require as requiring } from "../../../src/kernel/effects.ts";
 import type { AppError } from "../../../src/kernel/errors.ts";
@@ -19,7 +20,7 @@ import {
   forceDeletePowerShelf,
   setPowerShelfMaintenance,
 } from "../../../src/services/power-shelf/power-shelves.ts";
-import { bmcKey, getBmcCredentials, putBmcCredentials } from "../../../src/store/device/bmc-credentials.ts";
+import { bmcKey, putBmcCredentials } from "../../../src/store/device/bmc-credentials.ts";
 import {
   type ExpectedPowerShelfRecord,
   listExpectedPowerShelves,
@@ -31,6 +32,7 @@ import { storeOf } from "../../../src/store/lifecycle/things.ts";
 import type { Database, Transaction } from "../../../src/store/postgres/database.ts";
 import { listPowerShelves } from "../../../src/store/power-shelf/power-shelves.ts";
 import { recordClaim } from "../../support/claims.ts";
+import { storedBmcCredentials } from "../../support/credentials/stored-credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { journalOf } from "../../support/shelf-records.ts";
@@ -62,8 +64,7 @@ const rowOf = async (mac = MAC): Promise<ExpectedPowerShelfRecord> => {
 };
 const shelfOf = async (id: string) => (await listPowerShelves(it.db, { ids: [id] }))[0];
 const passwordOf = async (mac = MAC) => {
-  const [found] = await getBmcCredentials(it.db, it.deps.secrets, [mac]);
-  return found && "password" in found ? found.password : undefined;
+  return (await storedBmcCredentials(it.db, it.deps.secrets, mac))?.password;
 };
 const add = (change: Partial<ExpectedInput> = {}) =>
   addExpectedPowerShelf(it.deps, tester, expected({ bmcPassword: "first", ...change }));
@@ -317,7 +318,7 @@ describe("credentials that two things share", () => {
     await it.db.transaction(async (tx) => {
       await lockThings(tx, [{ kind: "power_shelf", id: "new" }, bmcKey(MAC)]);
       await create(tx, storeOf(it.deps.stores, "power_shelf"), { id: "new", row: shelfRow, actor: "test" });
-      await putBmcCredentials(tx, it.deps.secrets, MAC, { username: "root", password: "new" });
+      await putBmcCredentials(tx, it.deps.secrets, { mac: MAC, place: NOWHERE, username: "root", password: "new" });
       called = call();
       await untilBlocked();
     });

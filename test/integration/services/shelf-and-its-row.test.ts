@@ -79,7 +79,7 @@ test("a row is not linked to a shelf that is on record with another serial numbe
   expect((await rowOf(shelf)).outcome?.reason).toContain("delete that power shelf first");
 });
 
-test("the explorer sends the password to no other certificate than the first, until the row is updated", async () => {
+test("the explorer sends the password to no other certificate than the first, until the row is updated with its password", async () => {
   const shelf = await shelfNamed("rack-1-shelf-6");
   const row = await rowOf(shelf);
   expect(row.facts.certificateFingerprint).toBe(shelf.facts.certificateFingerprint);
@@ -92,15 +92,23 @@ test("the explorer sends the password to no other certificate than the first, un
   await dc.until(async () => (await rowOf(shelf)).outcome?.reason.includes("00:11:22") ?? false);
   expect((await rowOf(shelf)).facts.explored).toBe("failed");
 
-  await updateExpectedPowerShelf(dc.deps, tester, {
-    bmcMac: row.bmc.mac,
-    bmcUsername: row.bmcUsername,
-    bmcPassword: undefined,
-    serial: row.serial,
-    bmcEndpoint: `${row.bmc.address}:${row.bmc.port}`,
-    rackId: row.rackId ?? undefined,
-    metadata: { name: row.name, description: row.description, labels: row.labels },
-  });
+  const inventory = await dc.control<{ bmc_mac_address: string; bmc_password: string }[]>("GET", "/inventory");
+  const bmcPassword = inventory.find(({ bmc_mac_address }) => bmc_mac_address === row.bmc.mac)?.bmc_password;
+  const update = (password: string | undefined) =>
+    updateExpectedPowerShelf(dc.deps, tester, {
+      bmcMac: row.bmc.mac,
+      bmcUsername: row.bmcUsername,
+      bmcPassword: password,
+      serial: row.serial,
+      bmcEndpoint: `${row.bmc.address}:${row.bmc.port}`,
+      rackId: row.rackId ?? undefined,
+      metadata: { name: row.name, description: row.description, labels: row.labels },
+    });
+  // Without the password an update forgets nothing.
+  await update(undefined);
+  await dc.until(async () => (await rowOf(shelf)).facts.explored === "failed");
+  expect((await rowOf(shelf)).outcome?.reason).toContain("00:11:22");
+  await update(bmcPassword);
   await dc.until(async () => (await rowOf(shelf)).state.name === "linked");
   expect((await rowOf(shelf)).facts.certificateFingerprint).toBe(shelf.facts.certificateFingerprint);
 });

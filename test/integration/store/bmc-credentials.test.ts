@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { placeOfBmc } from "../../../src/capabilities/credential-place.ts";
 import { AppError } from "../../../src/kernel/errors.ts";
 import { openSecretStore } from "../../../src/store/access/secrets.ts";
-import { getBmcCredentials, putBmcCredentials } from "../../../src/store/device/bmc-credentials.ts";
+import { putBmcCredentials, signInToBmcs } from "../../../src/store/device/bmc-credentials.ts";
 import { createTestDatabase } from "../../support/database.ts";
 
 test.each([
@@ -24,12 +25,18 @@ test.each([
     const secrets = openSecretStore({ keyFile: join(directory, "secret.key") });
     const [good, bad] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
     const credentials = { username: "root", password: "p" };
+    const target = { address: "192.0.2.1", port: 443, scheme: "https", trust: { mode: "ca" } } as const;
+    const place = placeOfBmc({ ...target, trust: "ca" });
     await db.transaction(async (tx) => {
-      await putBmcCredentials(tx, secrets, good, credentials);
-      await secrets.put(tx, `bmc/${bad}`, damaged);
+      await putBmcCredentials(tx, secrets, { mac: good, place, ...credentials });
+      await secrets.putFor(tx, { name: `bmc/${bad}`, place }, damaged);
     });
-    const [first, second, third] = await getBmcCredentials(db, secrets, [good, bad, "02:00:00:00:00:03"]);
-    expect(first).toEqual(credentials);
+    const [first, second, third] = await signInToBmcs(
+      db,
+      secrets,
+      [good, bad, "02:00:00:00:00:03"].map((mac) => ({ mac, target })),
+    );
+    expect(first).toEqual({ ...target, ...credentials });
     expect(second).toBeInstanceOf(AppError);
     expect(second).toMatchObject({ message: `the credentials for the BMC ${bad} are damaged` });
     expect(inspect(second, { depth: null })).not.toContain("hunter2");

@@ -26,6 +26,7 @@ import {
   createPowerShelf,
   deletePowerShelf,
   forceDeletePowerShelf,
+  refreshPowerShelf,
   setPowerShelfMaintenance,
 } from "../../../src/services/power-shelf/power-shelves.ts";
 import type { RunDeps } from "../../../src/services/run/deps.ts";
@@ -35,6 +36,7 @@ import { startRun } from "../../../src/services/run/starts.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
 import { openSecretStore, type SecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
+import { bindCredentials } from "../../../src/store/device/bind-credentials.ts";
 import { endExpiredReports } from "../../../src/store/device/health-changes.ts";
 import { dismissAgent } from "../../../src/store/fleet/agents.ts";
 import { currentEnrolment } from "../../../src/store/fleet/enrolment.ts";
@@ -181,6 +183,19 @@ export const WRITES = {
     createPowerShelf(deps, caller, { ...shelf, id: "two", bmcMac: "02:00:00:00:00:02", requestId: "request-2" }),
   "give shelf one its credentials again": (deps) =>
     setPowerShelfCredentials(deps, caller, { id: "one", bmcUsername: "root", bmcPassword: "wrong" }),
+  // With one that its credentials have kept of an earlier one.
+  "pin its certificate": async ({ db }) => {
+    await db.execute(`update power_shelves set facts = facts || '{"certificateFingerprint": "AA"}' where id = 'one'`);
+    await db.execute("update secrets set bound_pin = 'BB' where name like 'bmc/%'");
+  },
+  "forget its certificate": (deps) => refreshPowerShelf(deps, caller, { id: "one", forgetCertificate: true }),
+  // As a replica of an earlier version leaves them.
+  "unbind its credentials": async ({ db }) => {
+    await db.execute("update secrets set bound_to = null, bound_nonce = null where name like 'bmc/%'");
+  },
+  "bind the credentials": async ({ db }) => {
+    await bindCredentials(db);
+  },
   "mark shelf one for deletion": (deps) => deletePowerShelf(deps, caller, "one"),
   "ask for maintenance of shelf one": (deps) =>
     setPowerShelfMaintenance(deps, caller, { powerShelfIds: ["one"], operation: "power_off", reference: undefined }),

@@ -1,3 +1,4 @@
+import { placeOfBmc } from "../../../src/capabilities/credential-place.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
@@ -88,7 +89,10 @@ export async function managedRacks(deps: ServiceDeps, standIn: StandInRackManage
       .replace(/(..)(..)/, "$1:$2")}`;
     await db.transaction(async (tx) => {
       await lockThings(tx, [bmcKey(mac)]);
-      await putBmcCredentials(tx, deps.secrets, mac, { username: USER, password: PASSWORD });
+      await putBmcCredentials(tx, deps.secrets, {
+        ...{ mac, place: placeOfBmc({ ...target, trust: "pin" }) },
+        ...{ username: USER, password: PASSWORD },
+      });
     });
     const facts = { serial: id, powerState: "on", trayIndex: fronts.size };
     await db.query(

@@ -3,6 +3,7 @@ import { exitCodes } from "./client/errors.ts";
 import type { ServerVocabulary } from "./client/server-vocabulary.ts";
 import type { Run, Sink } from "./client/session.ts";
 import { addAgentCommands } from "./commands/agent/agent.ts";
+import { addAuditCommands } from "./commands/audit/audit.ts";
 import { addCatalogCommands } from "./commands/catalog/catalog.ts";
 import { addCompletionCommand } from "./commands/completion/completion.ts";
 import { addComponentCommands } from "./commands/component/component.ts";
@@ -115,6 +116,7 @@ export function createProgram(options: ProgramOptions): Command {
   addWatchCommand(program, run);
   addReportCommand(program, run);
   addTokenCommands(program, run, vocabulary);
+  addAuditCommands(program, run);
   addSystemCommand(program, run);
   addServerCommands(program, run, vocabulary);
   addCompletionCommand(program, run);

@@ -220,6 +220,10 @@ export const SETTINGS = {
     default: "365d",
     doc: "How long history, audit and events are kept, and after its end the copies of cloud-init documents that a job was started with, and the tasks of the agents of fleet nodes. The last change of state of every thing, and everything of an active run, is kept for ever.",
   }),
+  "audit.refusals_kept": setting(kinds.duration("1h", "3650d"), {
+    default: "30d",
+    doc: "How long failed sign-ins and refused calls stay in the list of `millwright audit list`; of more than a million rows the oldest go earlier.",
+  }),
   "install.timeout": setting(kinds.duration("0s", "7d"), {
     default: "60m",
     doc: "How long an attempt at a network install may take; then it counts as failed. `0s`: for ever.",

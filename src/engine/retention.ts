@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../kernel/log.ts";
 import { type Duration, hours, minutes } from "../kernel/time/duration.ts";
+import { forgetRefusedCalls } from "../store/access/refused-calls.ts";
 import { forgetTasks } from "../store/fleet/tasks.ts";
 import { removeOldEntries } from "../store/lifecycle/journal-retention.ts";
 import type { Database } from "../store/postgres/database.ts";
@@ -19,9 +20,11 @@ export interface Retention {
   readonly log: Log;
   /** Of the journal. */
   readonly retention: Duration;
+  /** Of the record of refused calls. */
+  readonly refusalsKept: Duration;
 }
 
-/** Removes journal entries, idempotency keys, the documents of runs and ended tasks of fleet nodes past their retention, the oldest first and in small bites. */
+/** Removes journal entries, idempotency keys, the documents of runs, refused calls and ended tasks of fleet nodes past their retention, the oldest first and in small bites. */
 export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
   for (let next = FIRST_AFTER; !signal.aborted; next = EVERY) {
     await pause(next * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
@@ -29,7 +32,7 @@ export async function runRetention(options: Retention, signal: AbortSignal): Pro
   }
 }
 
-export async function forgetOld({ db, log, retention }: Retention, signal: AbortSignal): Promise<void> {
+export async function forgetOld({ db, log, retention, refusalsKept }: Retention, signal: AbortSignal): Promise<void> {
   const tasks = {
     "journal entries": () => removeOldEntries(db, retention, BATCH),
     "idempotency keys": async () => {
@@ -38,6 +41,10 @@ export async function forgetOld({ db, log, retention }: Retention, signal: Abort
     },
     "documents of runs": async () => {
       const removed = await forgetDocuments(db, retention, BATCH);
+      return { examined: removed, removed };
+    },
+    "refused calls": async () => {
+      const removed = await forgetRefusedCalls(db, { keptFor: refusalsKept, most: BATCH });
       return { examined: removed, removed };
     },
     "tasks of fleet nodes": async () => {

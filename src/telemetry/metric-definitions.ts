@@ -166,6 +166,11 @@ export const METRICS = {
     labels: [],
     doc: "By how much this replica's host has a later time than the database; negative: an earlier one.",
   },
+  millwright_calls_refused_total: {
+    type: "counter",
+    labels: ["outcome"],
+    doc: "Calls that this replica refused: sign_in_failed, or refused to the caller's roles. Who and where: `millwright audit list`.",
+  },
   millwright_condition_look_seconds: {
     type: "histogram",
     labels: ["outcome"],

@@ -109,6 +109,8 @@ function settingsOf({ config, simulatedNodesAt }: Pick<EngineWiring, "config" | 
   };
 }
 
+const keptFor = ({ history, audit }: Config) => ({ retention: history.retention, refusalsKept: audit.refusalsKept });
+
 const certificatesOf = ({ bmc }: Config, log: Log): DeviceTools =>
   bmc.acceptNewCertificateAfterFlash
     ? {
@@ -239,7 +241,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       },
       sweep: (signal) => runSweep({ db, stores, log, every: config.engine.sweepInterval }, signal),
       ...(wiring.tokenUses && { tokens: tokenLoop(wiring, wiring.tokenUses) }),
-      retention: (signal) => runRetention({ db, log, retention: config.history.retention }, signal),
+      retention: (signal) => runRetention({ ...{ db, log }, ...keptFor(config) }, signal),
     },
     log,
   );

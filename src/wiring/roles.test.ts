@@ -132,6 +132,8 @@ describe("roles of one purpose", () => {
         "millwright.v1.HistoryService/ListHistory",
         "millwright.v1.HistoryService/GetReport",
         "millwright.v1.TokenService/ListTokens",
+        "millwright.v1.AuditService/ListRefusedCalls",
+        "GET /api/v1/audit/refused-calls",
       ].sort(),
     );
   });

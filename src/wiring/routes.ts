@@ -1,3 +1,4 @@
+import { auditRoutes } from "../api/rest/audit/refused-calls.ts";
 import { fleetRoutes } from "../api/rest/fleet/fleet-routes.ts";
 import type { AnyRoute } from "../api/rest/route.ts";
 import { type Router, serveParts } from "../api/transport/service-parts.ts";
@@ -21,4 +22,5 @@ export function registerRoutes(
 export const restRoutes = (deps: RouteDeps, things: readonly ThingParts[] = allThings): AnyRoute[] => [
   ...things.flatMap(({ routes }) => routes?.(deps) ?? []),
   ...fleetRoutes(deps),
+  ...auditRoutes(deps),
 ];

@@ -35,6 +35,7 @@ import { askTime } from "../store/postgres/database-time.ts";
 import { migrate } from "../store/postgres/migrate.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
+import { startRefusals } from "./audit/refusals.ts";
 import { wireClusterGate } from "./cluster-gate.ts";
 import { type Engine, type EngineHardware, startEngine } from "./engine.ts";
 import { wireAllocator } from "./fleet/allocator.ts";
@@ -273,12 +274,15 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     ...{ events: engine.events, clock, log },
   });
   const installing = { ...installRouteDeps({ ...deps, agents }, config), runs: engine.runs };
+  const refusals = startRefusals({ db: deps.db, log, clock, metrics });
+  stops.add("the count of refused calls", () => refusals.stop());
   const frame = createCallFrame({
     log,
     authenticate,
     observe: observeRpc(metrics),
     clock,
     acceptTraceparent: config.otel.acceptTraceparent,
+    onAccess: refusals.onAccess,
   });
   const api = await startApiServers({
     ...wireListeners({
@@ -289,6 +293,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       reportUnexpected,
     }),
     ...frame,
+    onAccess: refusals.onAccess,
     interceptors: [...frame.interceptors, createFieldRoles(access)],
     routes(router) {
       const methodDeps = {

@@ -1,3 +1,4 @@
+import { AuditService } from "../../contract/millwright/v1/audit_pb.js";
 import { CloudInitService } from "../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../contract/millwright/v1/cluster_pb.js";
 import { ExplainService } from "../../contract/millwright/v1/explain_pb.js";
@@ -10,6 +11,7 @@ import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
 import type { MethodRoles } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
+import { audit } from "../api/millwright/audit.ts";
 import { cloudInit, clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
 import { fleet } from "../api/millwright/fleet/fleet.ts";
@@ -43,6 +45,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
     partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
     partOf(HistoryService, history(services)),
+    partOf(AuditService, audit(services)),
     partOf(WatchService, watch(services, events)),
     partOf(TokenService, tokens(services, deps.onTokenRevoked)),
     partOf(SystemService, system(services, deps.system)),
@@ -60,6 +63,8 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.HealthReportService/RemoveHealthReport": ["operator", "Health"],
   "millwright.v1.HistoryService/ListHistory":           ["viewer", "auditor"],
   "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],
+  "millwright.v1.AuditService/ListRefusedCalls":        ["auditor"],
+  "GET /api/v1/audit/refused-calls":                   ["auditor"],
   "millwright.v1.WatchService/Watch":                   ["viewer"],
   "millwright.v1.ExplainService/Explain":               ["viewer"],
   "millwright.v1.ClusterService/CreateCluster":         ["admin"],

@@ -93,6 +93,8 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "plans:written",
     "rack-profiles:removed",
     "rack-profiles:written",
+    "refused-calls:counted",
+    "refused-calls:forgotten",
     "run-documents:forgotten",
     "secrets:put",
     "secrets:removed",

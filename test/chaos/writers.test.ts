@@ -41,6 +41,7 @@ const KILLS: readonly Kill[] = [
   { at: "sign-in-ledger:lifted",  write: "give shelf one its credentials again", before: ["create shelf one", "note a rejected sign-in", "note a rejected sign-in"], tables: ["journal", "power_shelves", "secrets", "sign_in_ledger"] },
   { at: "tokens:created",         write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
   { at: "tokens:name-given-up",   write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
+  { at: "refused-calls:forgotten", write: "forget what is old",         before: ["count refused calls of long ago"],         tables: ["refused_calls"] },
   { at: "tokens:revoked",         write: "revoke all tokens",           before: ["create a token"],                          tables: ["journal", "tokens"] },
   { at: "machine-identities:written", write: "register a machine",      before: [],                                          tables: ["condition_looks", "journal", "machine_identities", "machines", "work"] },
   { at: "machine-identities:written", write: "replace its MAC addresses", before: ["register a machine"],                    tables: ["journal", "machine_identities", "machines"] },
@@ -147,6 +148,14 @@ describe("a server killed at", () => {
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 1 }]);
     await carryOut("note a rejected sign-in");
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 2 }]);
+  });
+
+  test("refused-calls:counted has counted them: nobody counts the same calls again", async () => {
+    const { db } = await prepare([]);
+    const victim = await startVictim("count refused calls of long ago", "refused-calls:counted");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    await carryOut("count refused calls of long ago");
+    expect(await db.query("select calls from refused_calls")).toEqual([{ calls: 6 }]);
   });
 
   test.each([

@@ -191,6 +191,15 @@ export const LISTED_ROWS = {
          from generate_series($1::int, $1::int + $2::int - 1) as i, unnest(array[false, true]) as bound`,
       [from, count],
     ),
+  "refused calls": (db: Queryable, from: number, count: number) =>
+    db.execute(
+      `insert into refused_calls (id, minute, address, name, method, outcome, calls, last_at)
+       select 'refused-' || lpad(i::text, 5, '0'), '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '1 minute', '192.0.2.' || i,
+              (array['', 'ann', 'Bob'])[1 + i % 3], (array['GET /api/v1/nodes', 'forge.Forge/Version'])[1 + i % 2],
+              (array['sign_in_failed', 'refused'])[1 + i % 2], i % 5, '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '7 microseconds'
+         from generate_series($1::int, $1::int + $2::int - 1) as i`,
+      [from, count],
+    ),
 } as const satisfies Readonly<Record<string, (db: Queryable, from: number, count: number) => Promise<unknown>>>;
 
 export type ListedKind = keyof typeof LISTED_ROWS;

@@ -19,7 +19,7 @@ import { API_LIMITS, createClose, type Listener, type ListenerOptions, tlsOption
 import { peerKey } from "./peer.ts";
 
 /** HTTP/2 alone, without TLS by prior knowledge. */
-export function createGrpcListener({ rpc, log, tls, guard, limits }: ListenerOptions): Listener {
+export function createGrpcListener({ rpc, log, onAccess, tls, guard, limits }: ListenerOptions): Listener {
   const settings = {
     settings: { maxConcurrentStreams: API_LIMITS.maxConcurrentStreams },
     // Node's 10 MB refuse new streams on a connection with some hundred slow watchers; this still bounds what one peer holds.
@@ -47,7 +47,7 @@ export function createGrpcListener({ rpc, log, tls, guard, limits }: ListenerOpt
       return;
     }
     setSafeHeaders(response);
-    followAccess(log, request, response, limits.addressOf(request));
+    followAccess({ log, onAccess }, request, response, limits.addressOf(request));
     calls(request, response);
   };
   const server =

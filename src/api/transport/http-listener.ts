@@ -26,7 +26,7 @@ import { explainRefusals } from "./rpc-refusals.ts";
 
 /** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
 export async function createHttpListener(
-  { rpc, log, tls, guard, limits }: HttpListenerOptions,
+  { rpc, log, onAccess, tls, guard, limits }: HttpListenerOptions,
   http: (app: FastifyInstance) => void | Promise<void>,
 ): Promise<Listener> {
   const createRpcServer = (rest: RequestListener): Server => {
@@ -46,7 +46,7 @@ export async function createHttpListener(
         answerRefused(request, response, refusal);
         return;
       }
-      followAccess(log, request, response, limits.addressOf(request));
+      followAccess({ log, onAccess }, request, response, limits.addressOf(request));
       handle(request, response);
     };
     const server =

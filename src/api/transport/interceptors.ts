@@ -7,7 +7,7 @@ import type { Caller } from "../../services/call/caller.ts";
 import { continueTrace, currentTraceparent, withSpan } from "../../telemetry/tracing.ts";
 import type { Authenticate, SignedIn } from "../auth/authenticate.ts";
 import { refusedCallerOf } from "../auth/refused-caller.ts";
-import { type AccessLine, writeAccess } from "./access/access-log.ts";
+import { type AccessLine, type AccessSink, writeAccess } from "./access/access-log.ts";
 import { contractOf, toConnectError } from "./error-codes.ts";
 import { peerKey } from "./peer.ts";
 import { StreamGuard } from "./stream-guard.ts";
@@ -37,6 +37,8 @@ interface CallFrameOptions {
   readonly clock?: Clock;
   /** Told of the end of every call. */
   readonly observe?: (call: { readonly method: string; readonly code: string; readonly ms: number }) => void;
+  /** Told of the line that each call leaves in the log. */
+  readonly onAccess?: AccessSink["onAccess"];
   /** Whether callers' W3C traceparent headers are continued. */
   readonly acceptTraceparent?: boolean;
   /** How often the callers of open streams are authenticated again. */
@@ -69,6 +71,7 @@ export function createCallFrame({
   authenticate,
   clock = systemClock,
   observe = () => {},
+  onAccess,
   acceptTraceparent = true,
   recheckStreamsEvery = minutes(1),
 }: CallFrameOptions): CallFrame {
@@ -87,7 +90,7 @@ export function createCallFrame({
         const code = codeWord(call, reason);
         const ms = clock.monotonic() - startedAt;
         observe({ method: call.method, code, ms });
-        writeAccess(log, { method: call.method, code, ms, ...whoCalled(context), requestId: call.id });
+        writeAccess({ log, onAccess }, { method: call.method, code, ms, ...whoCalled(context), requestId: call.id });
       });
       context.values.get(writesAccessKey)();
       try {

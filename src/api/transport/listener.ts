@@ -3,6 +3,7 @@ import type { ConnectRouter, HandlerContext, Interceptor } from "@connectrpc/con
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import type { AccessSink } from "./access/access-log.ts";
 import type { BrowserGuard } from "./browsers/browser-guard.ts";
 import type { ApiLimits } from "./limits/api-limits.ts";
 
@@ -40,6 +41,7 @@ export interface ListenerOptions {
     readonly jsonOptions: { readonly ignoreUnknownFields: boolean };
   };
   readonly log: Log;
+  readonly onAccess: AccessSink["onAccess"];
   readonly tls: TlsMaterial | undefined;
   readonly guard: BrowserGuard;
   readonly limits: ApiLimits;

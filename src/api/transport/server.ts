@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { AppError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
+import type { AccessSink } from "./access/access-log.ts";
 import {
   type BrowserGuard,
   type BrowserRules,
@@ -33,6 +34,8 @@ export interface ApiServersOptions {
   /** Ports for the networks of machines, with routes of their own and nothing else. */
   readonly machinePorts?: readonly MachinePort[];
   readonly log: Log;
+  /** Told of the line that each request leaves in the log. */
+  readonly onAccess?: AccessSink["onAccess"];
   readonly tls?: TlsMaterial;
   /** From where browsers may call, beside loopback, IP addresses and the names in the certificate. Absent: from nowhere else. */
   readonly browsers?: BrowserRules;
@@ -79,6 +82,7 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
       jsonOptions: { ignoreUnknownFields: false },
     },
     log: options.log,
+    onAccess: options.onAccess,
     tls: options.tls,
     guard: guardOf(options),
     limits: options.limits ?? new ApiLimits({ log: options.log }),
@@ -119,9 +123,9 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
 
 const urlOf = (at: string, tls: object | undefined): string => `${tls === undefined ? "http" : "https"}://${at}`;
 
-async function openMachinePort(port: MachinePort, { log, browsers }: ApiServersOptions, limits: ApiLimits) {
+async function openMachinePort(port: MachinePort, { log, onAccess, browsers }: ApiServersOptions, limits: ApiLimits) {
   const guard = createBrowserGuard({ hosts: [], origins: browsers?.origins ?? [], isForMachines: true });
-  return { port, listener: await createHttpListener({ log, guard, limits, tls: port.tls }, port.http) };
+  return { port, listener: await createHttpListener({ log, onAccess, guard, limits, tls: port.tls }, port.http) };
 }
 
 /** The names in the certificate are ours: no browser takes it for another. */

@@ -1,3 +1,4 @@
+import { refusedCallListing } from "../../store/access/refused-call-list.ts";
 import { tokenListing } from "../../store/access/token-list.ts";
 import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
 import { clusterTable } from "../../store/catalog/clusters.ts";
@@ -14,4 +15,5 @@ export const CATALOG_LISTINGS: readonly AnyListing[] = [
   planListing,
   fleetSites.listing,
   tokenListing,
+  refusedCallListing,
 ];

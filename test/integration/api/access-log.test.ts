@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
+import { AuditService } from "../../../contract/millwright/v1/audit_pb.js";
 import { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import { loadConfig } from "../../../src/config.ts";
 import { createToken } from "../../../src/store/access/tokens.ts";
@@ -95,6 +96,32 @@ describe("one line of the log says who called, from where, and how it ended", ()
     await once(session.request(headers).end().resume(), "close");
     session.close();
     await method("POST /no.Such/Method", "unimplemented");
+  });
+
+  test("of refused calls there is a count as well, for auditors, over gRPC, REST and in the log", async () => {
+    const auditor = await createToken(database.db, { name: "ada", roles: ["auditor"], createdBy: "test" });
+    const headers = { authorization: `Bearer ${auditor.token}` };
+    const { listRefusedCalls } = createClient(
+      AuditService,
+      createGrpcTransport({ baseUrl: `http://${server.grpcAddress}` }),
+    );
+    const ofKim = () => listRefusedCalls({ filter: "who=kim", orderBy: "calls desc", withTotal: true }, { headers });
+    await expect.poll(async () => (await ofKim()).totalSize, { timeout: 20_000 }).toBe(2);
+    const seen = { outcome: "refused", who: "kim", address: "127.0.0.1", calls: 1n };
+    expect((await ofKim()).refusedCalls).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ ...seen, method: "millwright.v1.TokenService/CreateToken" }),
+        expect.objectContaining({ ...seen, method: "POST /api/v1/nodes" }),
+      ]),
+    );
+    const url = `${server.httpUrl}/api/v1/audit/refused-calls?filter=${encodeURIComponent('outcome=sign_in_failed AND who=""')}`;
+    const body = (await (await fetch(url, { headers })).json()) as { data: unknown[]; total: number };
+    expect(body.total).toBe(2);
+    expect(body.data).toContainEqual(expect.objectContaining({ method: "GET /api/v1/nodes", address: "127.0.0.1" }));
+    expect((await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status).toBe(403);
+    expect(
+      await (await fetch(`${server.httpUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text(),
+    ).toContain('millwright_calls_refused_total{outcome="sign_in_failed"} 2');
   });
 
   test("and no line has a secret", () => {

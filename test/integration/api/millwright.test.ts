@@ -121,10 +121,16 @@ describe("power shelves", () => {
     const again = { ...wanted, id: "again", bmcMac: "02:aa:00:00:00:0c", requestId: "weekly" };
     await it.shelves.createPowerShelf(again, as("ann"));
     await it.db.execute("update idempotency_keys set created_at = now() - interval '6 days' where key = 'weekly'");
-    await forgetOld({ db: it.db, log: silentLog, retention: hours(1) }, new AbortController().signal);
+    await forgetOld(
+      { db: it.db, log: silentLog, retention: hours(1), refusalsKept: hours(1) },
+      new AbortController().signal,
+    );
     expect((await it.shelves.createPowerShelf(again, as("ann"))).powerShelf?.id).toBe("again");
     await it.db.execute("update idempotency_keys set created_at = now() - interval '8 days' where key = 'weekly'");
-    await forgetOld({ db: it.db, log: silentLog, retention: hours(1) }, new AbortController().signal);
+    await forgetOld(
+      { db: it.db, log: silentLog, retention: hours(1), refusalsKept: hours(1) },
+      new AbortController().signal,
+    );
     expect((await refusal(it.shelves.createPowerShelf(again, as("ann")))).code).toBe(Code.AlreadyExists);
   });
 

@@ -23,7 +23,8 @@ afterAll(() => bench.close());
 
 /** Time goes by: everything in the journal is so many days older, as on a server that has run for as long. */
 const age = (days: number) => bench.db.execute("update journal set at = at - $1 * interval '1 day'", [days]);
-const forget = () => forgetOld({ db: bench.db, log: silentLog, retention: A_YEAR }, new AbortController().signal);
+const forget = () =>
+  forgetOld({ db: bench.db, log: silentLog, retention: A_YEAR, refusalsKept: A_YEAR }, new AbortController().signal);
 const historyOf = (kind: string, id: string) =>
   bench.client(HistoryService).listHistory({ kind, id, newestFirst: true, pageSize: 1_000 });
 const typesOf = async (kind: string, id: string) => (await historyOf(kind, id)).events.map(({ type }) => type);

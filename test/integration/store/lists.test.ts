@@ -4,6 +4,7 @@ import { operatorsOf, typeNameOf, wordsOf } from "../../../src/kernel/filter/fie
 import { type FieldValue, type Filter, type FilterTerm, judgeFilter } from "../../../src/kernel/filter/filter.ts";
 import type { SortKey } from "../../../src/kernel/filter/order-by.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
+import { refusedCallListing } from "../../../src/store/access/refused-call-list.ts";
 import { tokenListingFor } from "../../../src/store/access/token-list.ts";
 import { cloudInitTable } from "../../../src/store/catalog/cloud-init.ts";
 import { clusterTable } from "../../../src/store/catalog/clusters.ts";
@@ -43,6 +44,7 @@ const LISTINGS = [
   planListing,
   fleetSites.listing,
   tokenListingFor(hours(5 * 24)),
+  refusedCallListing,
 ].map((listing) => listing as unknown as AnyListing);
 const nameOf = ({ name }: AnyListing) => name as ListedKind;
 

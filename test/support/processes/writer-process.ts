@@ -34,6 +34,7 @@ import { startNextAttempt } from "../../../src/services/run/operator-actions.ts"
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { startRun } from "../../../src/services/run/starts.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
+import { countRefusedCalls } from "../../../src/store/access/refused-calls.ts";
 import { openSecretStore, type SecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
 import { bindCredentials } from "../../../src/store/device/bind-credentials.ts";
@@ -362,8 +363,15 @@ export const WRITES = {
          values ('ft-1', 'fn-1', 'node.drain', now(), 'completed', now() - interval '2 days')`,
       );
     }),
+  "count refused calls of long ago": ({ db }) =>
+    countRefusedCalls(db, [
+      {
+        ...{ minute: new Date(0), lastAt: new Date(0), address: "192.0.2.1", name: "", method: "GET /metrics" },
+        ...{ outcome: "sign_in_failed", calls: 3 },
+      },
+    ]),
   "forget what is old": ({ db }) =>
-    forgetOld({ db, log: silentLog, retention: hours(24) }, new AbortController().signal),
+    forgetOld({ db, log: silentLog, retention: hours(24), refusalsKept: hours(24) }, new AbortController().signal),
   "end expired reports": ({ db, stores }) => endExpiredReports(db, stores),
 } as const satisfies Readonly<Record<string, (deps: ServiceDeps) => Promise<unknown>>>;
 

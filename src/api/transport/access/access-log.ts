@@ -41,7 +41,16 @@ export interface AccessLine {
 const QUIET_METHOD = /^grpc\.health\.|^\w+ \/(healthz|readyz|metrics)$/;
 const QUIET_WHEN_SERVED = /^\w+ \/(internal|files|seeds|firmware)\//;
 
-export function writeAccess(log: Log, { ms, ...line }: AccessLine): void {
+/** Where the lines go. */
+export interface AccessSink {
+  readonly log: Log;
+  /** Told of each line. */
+  readonly onAccess?: ((line: AccessLine) => void) | undefined;
+}
+
+export function writeAccess({ log, onAccess }: AccessSink, access: AccessLine): void {
+  const { ms, ...line } = access;
+  onAccess?.(access);
   const fields = { ...line, ms: Math.round(ms) };
   const isServed = typeof line.code === "number" && line.code < 400;
   const isQuiet = QUIET_METHOD.test(line.method) || (isServed && QUIET_WHEN_SERVED.test(line.method));
@@ -53,13 +62,13 @@ export function writeAccess(log: Log, { ms, ...line }: AccessLine): void {
 const HUNG_UP = 499;
 
 /** Writes the line of a request at its end, unless an RPC has written its own by then. */
-export function followAccess(log: Log, request: Request, response: Response, address: string | null): void {
+export function followAccess(sink: AccessSink, request: Request, response: Response, address: string | null): void {
   const startedAt = performance.now();
   response.once("close", () => {
     const { isLogged, method, code, caller = null, requestId = "" } = notes.get(request) ?? {};
     if (isLogged) return;
     const isAnswered = "stream" in response ? response.stream.writableFinished : response.writableFinished;
-    writeAccess(log, {
+    writeAccess(sink, {
       method: method ?? `${request.method} ${shownPath(request.url ?? "")}`,
       code: code ?? (isAnswered ? response.statusCode : HUNG_UP),
       ms: performance.now() - startedAt,

@@ -122,6 +122,7 @@ async function atRest(
   const reconciler = new SiteReconciler({
     ...{ db, stores: allStores, log: benchLog, interval: STOCK_INTERVAL },
     observer: { listed: ({ took }) => listings.push(took) },
+    adopt: async () => {},
     siteOf: async () => ({ maas: counted, target, retainsMachines: false }),
   });
   const loop = monitorEventLoopDelay({ resolution: 5 });

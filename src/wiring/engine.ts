@@ -233,7 +233,7 @@ export function startEngine(wiring: EngineWiring): Engine {
       controller: (signal) => controller.run(signal),
       conditions: (signal) => conditions.run(signal),
       events: (signal) => tail.run(signal),
-      ...fleetLoops(wiring),
+      ...fleetLoops(wiring, starting),
       ...(config.monitor.events && { device_events: (signal: AbortSignal) => deviceEvents.run(signal) }),
       notifications: async (signal) => {
         await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { MaasMachine } from "../../capabilities/fleet/maas-machine.ts";
 import type { FleetNodeState } from "../../lifecycles/fleet-node/lifecycle.ts";
 import type { WatchedNode } from "../../store/fleet/observations.ts";
-import { isNewlyAbsent, isTooMuch, judge } from "./judge-nodes.ts";
+import { isLedOn, isNewlyAbsent, isTooMuch, judge } from "./judge-nodes.ts";
 
 const DEPLOYED = { systemId: "abc123", status: 6, statusName: "Deployed", power: "on", serial: "S1" } as MaasMachine;
 const READY = { ...DEPLOYED, status: 4, statusName: "Ready", power: "off" } as MaasMachine;
@@ -14,6 +14,7 @@ const aNode = (more: Partial<WatchedNode> = {}): WatchedNode => ({
   basis: 1,
   lastRun: "r1",
   hasActiveRun: false,
+  failedStage: null,
   serial: "S1",
   known: {
     systemId: "abc123",
@@ -22,6 +23,7 @@ const aNode = (more: Partial<WatchedNode> = {}): WatchedNode => ({
     power: "on",
     verdict: "fine",
     drift: null,
+    idleRun: null,
   },
   ...more,
 });
@@ -57,10 +59,52 @@ describe("what a listing says of a node", () => {
   });
 });
 
+describe("a job that failed goes on by itself", () => {
+  const FAILED = { ...READY, status: 2, statusName: "Failed commissioning" } as MaasMachine;
+  const shown = {
+    systemId: "abc123",
+    statusName: "Failed commissioning",
+    power: "off",
+    drift: "failed_in_maas",
+  } as const;
+  const failedAt = (failedStage: string | null, known: Partial<NonNullable<WatchedNode["known"]>> = {}) =>
+    aNode({
+      ...{ state: "enrolling", failedStage },
+      known: { ...shown, observed: "Failed", verdict: "report", idleRun: "r1", ...known },
+    });
+  const ledOn = (node: WatchedNode, machine: MaasMachine) => isLedOn(judge(node, machine, false));
+
+  test("where people have led its machine on since", () => {
+    expect(ledOn(failedAt("wait_for_ready"), READY)).toBe(true);
+    expect(ledOn(failedAt("wait_for_deployed"), DEPLOYED)).toBe(true);
+  });
+
+  test.each<[string, WatchedNode, MaasMachine]>([
+    ["while MAAS shows what the job has left", failedAt("wait_for_ready"), FAILED],
+    ["where nobody saw the machine after the job had ended", failedAt("wait_for_ready", { idleRun: null }), READY],
+    ["where that was seen after an earlier job", failedAt("wait_for_ready", { idleRun: "r0" }), READY],
+    ["where it was another machine", failedAt("wait_for_ready", { systemId: "other1" }), READY],
+    ["where a person is needed, or nothing failed", failedAt(null), READY],
+    ["where MAAS has nothing to do with the stage", failedAt("wait_for_agent_enrollment"), READY],
+    ["where somebody else has deployed the machine", failedAt("wait_for_ready"), DEPLOYED],
+    ["while a job is under way", { ...failedAt("wait_for_ready"), hasActiveRun: true }, READY],
+    ["where the node is in use", { ...failedAt("wait_for_deployed"), state: "active" }, DEPLOYED],
+  ])("but not %s", (_what, node, machine) => {
+    expect(ledOn(node, machine)).toBe(false);
+  });
+});
+
 test("a machine that is not in the listing is asked for once", () => {
   expect(isNewlyAbsent(aNode(), undefined)).toBe(true);
   expect(isNewlyAbsent(aNode(), DEPLOYED)).toBe(false);
-  const known = { systemId: "abc123", observed: "absent", statusName: "", power: "unknown", drift: null } as const;
+  const known = {
+    systemId: "abc123",
+    observed: "absent",
+    statusName: "",
+    power: "unknown",
+    drift: null,
+    idleRun: null,
+  } as const;
   expect(isNewlyAbsent(aNode({ known: { ...known, verdict: "fine" } }), undefined)).toBe(false);
   expect(isNewlyAbsent(aNode({ systemId: "other1", known: { ...known, verdict: "fine" } }), undefined)).toBe(true);
 });

@@ -1,5 +1,5 @@
 import { type MaasMachine, observedStateOf } from "../../capabilities/fleet/maas-machine.ts";
-import { type Drift, driftOf, isSameServer } from "../../lifecycles/fleet-node/drift.ts";
+import { type Drift, driftOf, isSameServer, leadsOn } from "../../lifecycles/fleet-node/drift.ts";
 import type { NewObservation, WatchedNode } from "../../store/fleet/observations.ts";
 
 /** What a listing says of a node. */
@@ -22,7 +22,8 @@ export function judgedAs(
   { node, observed, machine }: Pick<Judged, "node" | "observed" | "machine">,
   drift: Drift,
 ): Judged {
-  const { id: nodeId, systemId, known } = node;
+  const { id: nodeId, systemId, known, state, lastRun, hasActiveRun } = node;
+  const idleRun = hasActiveRun ? null : lastRun;
   const isNew =
     known === null ||
     known.systemId !== systemId ||
@@ -30,9 +31,25 @@ export function judgedAs(
     known.statusName !== (machine?.statusName ?? "") ||
     known.power !== (machine?.power ?? "unknown") ||
     known.verdict !== drift.is ||
-    known.drift !== ("reason" in drift ? drift.reason : null);
-  return { node, nodeId, systemId, observed, machine, drift, isNew };
+    known.drift !== ("reason" in drift ? drift.reason : null) ||
+    // Only of these it decides anything: whether people have led the machine on since the job failed.
+    (state === "enrolling" && known.idleRun !== idleRun);
+  return { node, nodeId, systemId, observed, machine, drift, idleRun, isNew };
 }
+
+/**
+ * Whether people have led the machine on in MAAS since the job failed: MAAS showed something else when the job had ended already. What
+ * the job itself has left there is no reason to begin it again, or one that fails would be begun for ever.
+ */
+export const isLedOn = ({ node: { known, failedStage, systemId }, observed, idleRun, drift }: Judged): boolean =>
+  drift.is === "adopt" &&
+  failedStage !== null &&
+  known !== null &&
+  known.systemId === systemId &&
+  known.idleRun !== null &&
+  known.idleRun === idleRun &&
+  known.observed !== observed &&
+  leadsOn(failedStage, observed);
 
 /** MAAS listed none of that id. Whether it really has none is asked of it once: a listing may leave out what the key may not see. */
 export const isNewlyAbsent = ({ known, systemId }: WatchedNode, machine: MaasMachine | undefined): boolean =>

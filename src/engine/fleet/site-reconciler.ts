@@ -19,7 +19,7 @@ import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import { type Database, retryOnConflict } from "../../store/postgres/database.ts";
-import { isNewlyAbsent, isTooMuch, type Judged, judge, judgedAs } from "./judge-nodes.ts";
+import { isLedOn, isNewlyAbsent, isTooMuch, type Judged, judge, judgedAs } from "./judge-nodes.ts";
 
 /** Where the MAAS of a site is, and what the site says of it. */
 export interface WatchedSite {
@@ -41,6 +41,11 @@ export interface SiteReconcilerOptions {
   readonly siteOf: (name: string) => Promise<WatchedSite>;
   /** How often the machines of a site are listed, while MAAS answers quickly. */
   readonly interval: Duration;
+  /**
+   * Begins the next attempt at the job of an enrolling node whose machine people have led on: it adopts what MAAS shows. Asked again for the
+   * same run it does nothing.
+   */
+  readonly adopt: (nodeId: string, failedRun: string) => Promise<void>;
   readonly owner?: string;
   readonly clock?: Clock;
   readonly observer?: SitesObserver;
@@ -117,6 +122,7 @@ export class SiteReconciler {
           { site: claimed.site, nodes: nodes.length },
           "more than half of a site's nodes would be quarantined at once; MAAS is not believed, and nobody is",
         );
+      if (!isDoubted) await this.#adopt(judged);
       const isOurs = await this.#write(claimed, isDoubted ? judged.map(withoutQuarantine) : judged);
       observer.listed({ outcome: !isOurs ? "overtaken" : isDoubted ? "doubted" : "answered", took });
       const after = milliseconds(Math.max(interval - took, took * REST_PER_EFFORT));
@@ -133,6 +139,21 @@ export class SiteReconciler {
       }
       // Else its lease ends by itself.
       await releaseSite(db, { ...claimed, after, listed: { failure } }).catch(() => undefined);
+    }
+  }
+
+  /** Before the observation is written: who dies in between leaves it to be found again. */
+  async #adopt(judged: readonly Judged[]): Promise<void> {
+    const { adopt, log } = this.#options;
+    for (const { nodeId, idleRun } of judged.filter(isLedOn)) {
+      if (idleRun === null) continue;
+      try {
+        await adopt(nodeId, idleRun);
+        log.info({ node: nodeId, run: idleRun }, "people have led a machine on in MAAS; the job of its node adopts it");
+      } catch (error) {
+        // An operator was quicker, or the job takes no attempt now: it stays where people see it.
+        log.warn({ node: nodeId, run: idleRun, reason: messageOf(error) }, "what MAAS shows was not adopted");
+      }
     }
   }
 

@@ -99,6 +99,21 @@ export function driftOf({ state, observed, retainInMaas, isSameServer }: DriftQu
   return word === "drift" ? found(REASON[observed]) : { is: word };
 }
 
+/**
+ * By the stage that a job failed at: what MAAS shows once people have led the machine on themselves. The next attempt finds that stage done,
+ * or on its way. A machine that others have deployed is nobody's to take over unasked.
+ */
+const LED_ON: Readonly<Record<string, readonly ObservedMaasState[]>> = {
+  commission_node: ["Commissioning", "Ready"],
+  wait_for_ready: ["Commissioning", "Ready"],
+  wait_for_deployed: ["Deployed"],
+  recover_for_datasource_retry: ["Ready"],
+};
+
+/** Whether a job that failed at the stage, and may be retried, goes on by itself from what MAAS shows now. */
+export const leadsOn = (failedStage: string, observed: ObservedMaasState): boolean =>
+  LED_ON[failedStage]?.includes(observed) ?? false;
+
 /** Of these nobody cares which server MAAS has under the name. */
 const INDIFFERENT: ReadonlySet<FleetNodeState> = new Set(["bootstrap_issued", "quarantined", "deleted"]);
 

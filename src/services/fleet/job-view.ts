@@ -34,7 +34,7 @@ const isFleetWorkflow = (kind: string | undefined): kind is FleetWorkflow =>
 export function jobViewOf(run: Run): FleetJobView | null {
   const { workflow } = run.plan;
   if (!isFleetWorkflow(workflow)) return null;
-  const visit = currentVisit(run.steps);
+  const visit = currentVisit(run);
   const failure = run.error?.details;
   return {
     ...{ runId: run.id, workflow, type: FLEET_RUN_TYPES[workflow], mode: run.params.mode ?? "" },
@@ -44,14 +44,23 @@ export function jobViewOf(run: Run): FleetJobView | null {
     attempt: run.attempt,
     stageRetries: visit?.retryCount ?? 0,
     failureClass: run.phase === "FAILED" ? failureClassOf({ code: failure?.cause ?? "unknown" }) : "",
-    message: run.message || (visit?.message ?? ""),
+    message: messageOf(run, visit),
     startedBy: run.initiator,
     createdAt: run.createdAt,
     finishedAt: run.finishedAt,
   };
 }
 
-const currentVisit = (steps: readonly StepStatus[]): StepStatus | undefined =>
-  steps.findLast(({ state }) => state === "RUNNING" || state === "FAILED") ??
+/** A stage that failed in an attempt before is not where the job is, once that has gone on. */
+const currentVisit = ({ steps, phase }: Pick<Run, "steps" | "phase">): StepStatus | undefined =>
+  steps.findLast(({ state }) => state === "RUNNING") ??
+  (phase === "FAILED" ? steps.findLast(({ state }) => state === "FAILED") : undefined) ??
   steps.findLast(({ state }) => state === "WAITING") ??
   steps.at(-1);
+
+/** Who froze a job said why: that comes first, since nothing else leads on. */
+function messageOf({ message, manual }: Run, visit: StepStatus | undefined): string {
+  const told = message || (visit?.message ?? "");
+  if (manual === null) return told;
+  return `marked by ${manual.by}: ${manual.comment}${told === "" ? "" : `; ${told}`}`;
+}

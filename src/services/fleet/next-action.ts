@@ -69,7 +69,7 @@ function actionOnNode({ id, mode, state, facts }: Pick<FleetNode, "id" | "mode" 
         ? { command: `millwright fleet bootstrap reissue ${id}`, why: "nobody enrolled with its bootstrap bundle" }
         : { command: `millwright fleet recover ${id}`, why: facts.quarantineReason ?? "it is quarantined" };
     case "offline":
-      return nothing("its agent does not call: look at the host; the next healthy heartbeat makes it active");
+      return nothing("its next healthy heartbeat makes it active; where none comes, check the host and its agent");
     case "enrolling":
       return { command: actionCommand(id, "rerun"), why: "no job brings it up" };
     case "draining":

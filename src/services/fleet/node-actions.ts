@@ -58,5 +58,15 @@ function act(
   const { runId, requestId, comment } = input;
   if (action === "mark-manual") return markRunManual(deps, caller, { runId, comment });
   if (action === "cancel") return cancelJob(deps, caller, { runId, requestId });
-  return actOnWorkflow(deps, caller, ATTEMPTS[action], { runId, requestId });
+  return actOnWorkflow(deps, caller, ATTEMPTS[action], { runId, requestId, called: action });
+}
+
+const RECONCILER: Caller = { name: "fleet reconciler", roles: [], address: null };
+
+/**
+ * Begins the next attempt at a job that failed, since people have led its machine on in MAAS. One attempt for a run, whichever replica asks,
+ * and however often.
+ */
+export async function adoptLedOn(deps: RunDeps, node: string, failedRun: string): Promise<void> {
+  await actOnWorkflow(deps, RECONCILER, "adopt", { runId: failedRun, requestId: `reconciler of ${node} ${failedRun}` });
 }

@@ -24,6 +24,8 @@ const KIND = "run";
 const runKey = (id: string) => ({ kind: KIND, id });
 
 export interface ActOnJob {
+  /** What the caller calls the action, for a refusal; absent: as `millwright run` does. */
+  readonly called?: string;
   readonly runId: string;
   readonly requestId: string;
 }
@@ -53,7 +55,7 @@ export async function actOnWorkflow(
     if (action === "resume" && isActive(previous.phase)) return runId;
     const workflow = workflowOf(deps, previous.plan);
     checkActions(workflow, previous, action);
-    checkState(previous, action);
+    checkState(previous, action, input.called);
     await checkTarget(tx, deps, target);
     await follow(tx, deps, caller, { previous, action, workflow, id: newId, requestId, fingerprint });
     return newId;
@@ -115,12 +117,12 @@ const starterOf = ({ id, parent, holder }: Pick<Run, "id" | "parent" | "holder">
   return holder.id === id ? undefined : holder;
 };
 
-function checkState(run: Run, action: WorkflowAction): void {
+function checkState(run: Run, action: WorkflowAction, called?: string): void {
   const { of, command } = WORKFLOW_ACTIONS[action];
   const state = jobStateOf(run) ?? "pending";
   if (of.includes(state)) return;
   const next = isActive(run.phase) ? `millwright run cancel ${run.id}` : `millwright run show ${run.id}`;
-  const message = `the job of run ${run.id} is ${state}: ${command} is for jobs that are ${of.join(" or ")}`;
+  const message = `the job of run ${run.id} is ${state}: ${called ?? command} is for jobs that are ${of.join(" or ")}`;
   throw new AppError("failed_precondition", message, { next });
 }
 

@@ -46,10 +46,17 @@ export interface WatchedNode {
   /** Its latest job's latest run, and whether that is under way; null: it has had none. */
   readonly lastRun: string | null;
   readonly hasActiveRun: boolean;
+  /** Of an enrolling node whose latest job failed and may be retried: where it failed; null otherwise. */
+  readonly failedStage: string | null;
   /** What is known of its serial number, from whoever told it first; null: nothing. */
   readonly serial: string | null;
   /** What is on record; null: nothing yet. */
-  readonly known: Pick<FleetObservation, "systemId" | "observed" | "statusName" | "power" | "verdict" | "drift"> | null;
+  readonly known:
+    | (Pick<FleetObservation, "systemId" | "observed" | "statusName" | "power" | "verdict" | "drift"> & {
+        /** The latest job at that time, where it had ended; null: it had not, or nobody wrote it down. */
+        readonly idleRun: string | null;
+      })
+    | null;
 }
 
 interface WatchedRow extends Omit<WatchedNode, "known"> {
@@ -59,16 +66,19 @@ interface WatchedRow extends Omit<WatchedNode, "known"> {
   readonly power: MaasMachine["power"];
   readonly verdict: Drift["is"];
   readonly drift: DriftReason | null;
+  readonly idle_run: string | null;
 }
 
 const WATCHED = `select n.id, n.facts ->> 'systemId' as "systemId", n.state, n.basis, r.id as "lastRun",
        coalesce(r.state in ('PENDING', 'RUNNING'), false) as "hasActiveRun",
+       case when n.state = 'enrolling' and r.job_state = 'failed_retryable' then
+         jsonb_path_query_array(r.facts, '$.steps[*] ? (@.state == "FAILED").name') ->> -1 end as "failedStage",
        coalesce(m.serial, m.facts ->> 'serial', o.serial) as serial,
-       o.system_id as known_system_id, o.observed, o.status_name, o.power, o.verdict, o.drift
+       o.system_id as known_system_id, o.observed, o.status_name, o.power, o.verdict, o.drift, o.idle_run
   from fleet_nodes n
   left join machines m on m.id = n.machine_id
   left join fleet_observations o on o.node_id = n.id
-  left join lateral (select r.id, r.state from runs r where r.target_kind = 'fleet_node' and r.target_id = n.id
+  left join lateral (select r.id, r.state, r.job_state, r.facts from runs r where r.target_kind = 'fleet_node' and r.target_id = n.id
                       order by r.created_at desc, r.id desc limit 1) r on true`;
 
 const watched = ({
@@ -78,13 +88,14 @@ const watched = ({
   power,
   verdict,
   drift,
+  idle_run,
   ...node
 }: WatchedRow): WatchedNode => ({
   ...node,
   known:
     known_system_id === null
       ? null
-      : { systemId: known_system_id, observed, statusName: status_name, power, verdict, drift },
+      : { systemId: known_system_id, observed, statusName: status_name, power, verdict, drift, idleRun: idle_run },
 });
 
 /** One machine is one node's: where a removed one was onboarded again, the machine is the new node's. */
@@ -117,6 +128,8 @@ export interface NewObservation {
   /** Undefined: MAAS has no such machine. */
   readonly machine: MaasMachine | undefined;
   readonly drift: Drift;
+  /** The latest job of the node, where it has ended; null: one is under way, or there was none. */
+  readonly idleRun: string | null;
 }
 
 /** What has changed, many at once; the caller holds the site. */
@@ -129,12 +142,12 @@ export async function putObservations(
   const of = <T>(part: (one: NewObservation) => T) => observations.map(part);
   await tx.execute({
     name: "fleet_observations.put",
-    text: `insert into fleet_observations as o (node_id, site, system_id, observed, status, status_name, power, serial, verdict, drift)
-     select u.node_id, $1, u.system_id, u.observed, u.status, u.status_name, u.power, u.serial, u.verdict, u.drift
-       from unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
-            as u(node_id, system_id, observed, status, status_name, power, serial, verdict, drift)
+    text: `insert into fleet_observations as o (node_id, site, system_id, observed, status, status_name, power, serial, verdict, drift, idle_run)
+     select u.node_id, $1, u.system_id, u.observed, u.status, u.status_name, u.power, u.serial, u.verdict, u.drift, u.idle_run
+       from unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+            as u(node_id, system_id, observed, status, status_name, power, serial, verdict, drift, idle_run)
      on conflict (node_id) do update set site = excluded.site, system_id = excluded.system_id, status = excluded.status,
-       status_name = excluded.status_name, power = excluded.power, verdict = excluded.verdict, drift = excluded.drift,
+       status_name = excluded.status_name, power = excluded.power, verdict = excluded.verdict, drift = excluded.drift, idle_run = excluded.idle_run,
        serial = case when o.system_id = excluded.system_id then coalesce(o.serial, excluded.serial) else excluded.serial end,
        observed = excluded.observed,
        since = case when o.system_id = excluded.system_id and o.observed = excluded.observed and o.drift is not distinct from excluded.drift
@@ -150,6 +163,7 @@ export async function putObservations(
       of(({ machine }) => machine?.serial ?? null),
       of(({ drift }) => drift.is),
       of(({ drift }) => ("reason" in drift ? drift.reason : null)),
+      of(({ idleRun }) => idleRun),
     ],
   });
   failPoint("fleet-observations:written");

@@ -1,28 +1,32 @@
 import { runSilence } from "../../engine/fleet/silence.ts";
 import { SiteReconciler } from "../../engine/fleet/site-reconciler.ts";
+import { adoptLedOn } from "../../services/fleet/node-actions.ts";
 import { countDrift, countFleetJobs } from "../../store/fleet/observations.ts";
 import { measureWatches } from "../../store/fleet/site-watches.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { Collect } from "../../telemetry/metrics.ts";
 import { observeSites } from "../../telemetry/observers.ts";
 import type { EngineWiring } from "../engine.ts";
+import type { RunParts } from "../run-deps.ts";
 import { storesOf } from "../things/all-things.ts";
 import { maasOfSite } from "./fleet-parts.ts";
 
 type Loop = (signal: AbortSignal) => Promise<void>;
 
 /** What compares nodes with what is seen of them. */
-export function fleetLoops(wiring: EngineWiring): Readonly<Record<string, Loop>> {
-  const { db, log, clock, replica, config, metrics, things, maas } = wiring;
+export function fleetLoops(wiring: EngineWiring, runs: RunParts): Readonly<Record<string, Loop>> {
+  const { db, secrets, log, clock, replica, config, metrics, things, maas } = wiring;
   const stores = storesOf(things);
   const silence = { db, log, stores, offlineAfter: config.fleet.offlineAfter };
   const ofAgents = { fleet_silence: (signal: AbortSignal) => runSilence(silence, signal) };
   if (!maas) return ofAgents;
+  const deps = { ...runs, ...{ db, secrets, clock, stores }, maxFindByIds: 1 };
   const sites = new SiteReconciler({
     ...{ db, log, clock, owner: replica, stores },
     interval: config.fleet.reconcileInterval,
     observer: observeSites(metrics),
     siteOf: (name) => maasOfSite(wiring, name),
+    adopt: (node, failedRun) => adoptLedOn(deps, node, failedRun),
   });
   return { ...ofAgents, fleet_sites: (signal) => sites.run(signal) };
 }

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { SiteReconciler } from "../../../src/engine/fleet/site-reconciler.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import { minutes } from "../../../src/kernel/time/duration.ts";
 import { signedHeader } from "../../../src/providers/maas/sign-in.ts";
 import { ONBOARDING_STAGES } from "../../../src/runs/workflows/fleet/onboarding-stages.ts";
 import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
+import { jobViewOf } from "../../../src/services/fleet/job-view.ts";
+import { adoptLedOn } from "../../../src/services/fleet/node-actions.ts";
 import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import { getMachine, updateMachine } from "../../../src/services/machine/machines.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -432,8 +437,10 @@ describe("an operator who", () => {
     await maas?.abort(bench.target, systemId, "by hand", bench.call);
     await maas?.commission(bench.target, systemId, bench.call);
     await bench.jobIs(nodeId, MANUAL);
+    expect(jobViewOf(await bench.latest(nodeId))?.message).toContain("marked by tester: seen to");
     await bench.act(nodeId, "resume");
     expect(await completed(nodeId)).toBe("active");
+    expect(jobViewOf(await bench.latest(nodeId))?.stage).toBe("wait_for_agent_enrollment");
   });
 
   test("resumes a job that lives changes nothing", async () => {
@@ -478,6 +485,50 @@ describe("an operator who", () => {
       ]);
     },
   );
+});
+
+/** One listing of the site's machines, by the reconciler. */
+async function listMachinesOnce(): Promise<void> {
+  const { db, maas, stores } = bench.deps;
+  if (!maas) throw new Error("there is no MAAS");
+  const due =
+    "insert into fleet_site_watches (site) values ($1) on conflict (site) do update set due_at = now(), lease_owner = null";
+  await db.execute(due, [SITE]);
+  const stop = new AbortController();
+  const listed = Promise.withResolvers<void>();
+  const reconciler = new SiteReconciler({
+    ...{ db, stores, log: silentLog, interval: minutes(30) },
+    siteOf: async () => ({ maas, target: bench.target, retainsMachines: false }),
+    // Two replicas that have found the same.
+    adopt: async (node, run) => {
+      await Promise.all([adoptLedOn(bench.deps, node, run), adoptLedOn(bench.deps, node, run)]);
+    },
+    observer: { listed: () => listed.resolve() },
+  });
+  const running = reconciler.run(stop.signal);
+  await listed.promise;
+  stop.abort();
+  await running;
+}
+
+test("a job that failed goes on by itself once people have led its machine on in MAAS, and not for what it has left there itself", async () => {
+  const host = bench.nextHost();
+  await bench.fault(host, "commissioning_fails", { times: 1 });
+  const { nodeId, runId } = await bench.start(host);
+  await bench.jobIs(nodeId, RETRYABLE);
+  for (let time = 0; time < 2; time += 1) {
+    await listMachinesOnce();
+    expect((await bench.latest(nodeId)).id).toBe(runId);
+  }
+  await commissionAgain(nodeId);
+  await untilStatus(await boundTo(nodeId), 4);
+  await listMachinesOnce();
+  const adopted = await bench.latest(nodeId);
+  expect(adopted).toMatchObject({ previousRunId: runId, action: "adopt", attempt: 2, initiator: "fleet reconciler" });
+  await bench.enrol(nodeId);
+  await bench.jobIs(nodeId, "reconciled", MANUAL, RETRYABLE);
+  expect((await bench.node(nodeId)).state.name).toBe("active");
+  expect((await bench.callsOn(await boundTo(nodeId))).filter((call) => call === "commission")).toHaveLength(2);
 });
 
 async function commissionedByPeople(host: MaasHost): Promise<string> {

@@ -132,6 +132,7 @@ const replica = (more: ListOptions & { readonly observer: SitesObserver }) =>
   new SiteReconciler({
     ...{ db: database.db, stores: allStores, log: new RecordingLog(), interval: minutes(30) },
     observer: more.observer,
+    adopt: async () => {},
     siteOf: async () => {
       if (more.fails !== undefined) throw new Error(more.fails);
       return { maas: more.maas ?? counted(more.isAdmin), target, retainsMachines: false };

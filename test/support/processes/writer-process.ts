@@ -310,7 +310,14 @@ export const WRITES = {
   "record what MAAS shows": ({ db }) =>
     db.transaction((tx) =>
       putObservations(tx, fleetSite.name, [
-        { nodeId: "fn-1", systemId: "abc123", observed: "absent", machine: undefined, drift: { is: "fine" } },
+        {
+          nodeId: "fn-1",
+          systemId: "abc123",
+          observed: "absent",
+          machine: undefined,
+          drift: { is: "fine" },
+          idleRun: null,
+        },
       ]),
     ),
   "create a group": (deps) => createGroup(deps, caller, group),

@@ -75,9 +75,13 @@ export async function onboard(session: Session, options: OnboardOptions): Promis
 }
 
 const ENDED = new Set(["completed", "reconciled", "cancelled", "failed_retryable", "failed_manual_intervention"]);
+const SUCCEEDED = new Set(["completed", "reconciled"]);
 const hasEnded = ({ job }: FleetNodeDetail): boolean => job === undefined || ENDED.has(job.state);
-const exitOf = ({ job }: FleetNodeDetail): number | undefined =>
-  job === undefined || job.state === "completed" || job.state === "reconciled" ? undefined : EXIT.operationFailed;
+/** A cancel that was asked for has come to a good end where the job is cancelled. */
+const exitOf = ({ job }: FleetNodeDetail, word = ""): number | undefined =>
+  job === undefined || SUCCEEDED.has(job.state) || (word === "cancel" && job.state === "cancelled")
+    ? undefined
+    : EXIT.operationFailed;
 
 /** Until the job that it has now has ended; it goes on also when nobody waits. */
 async function untilEnded(session: Session, detail: FleetNodeDetail): Promise<FleetNodeDetail> {
@@ -202,7 +206,7 @@ async function withJob(
   for (const detail of started) {
     const ended = await untilEnded(session, detail);
     await printDetail(session, ended);
-    exits.push(exitOf(ended));
+    exits.push(exitOf(ended, word));
   }
   return exits.find((exit) => exit !== undefined);
 }

@@ -17,6 +17,7 @@ import { filtersPage } from "./filters-page.ts";
 import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { restPage } from "./rest-page.ts";
+import { rolesPage } from "./roles-page.ts";
 import { stagesPage } from "./stages-page.ts";
 
 /** Folders with generated pages; others may stand beside them. */
@@ -56,6 +57,7 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
     ["docs/reference/filters.md", filtersPage()],
     ["docs/reference/metrics.md", metricsPage()],
     ["docs/reference/rest.md", restPage()],
+    ["docs/reference/roles.md", rolesPage()],
     ["docs/reference/sbom.cdx.json", sbom(await readLockFile(root), await readManifest(root))],
     ["src/cli/generated/server-vocabulary.ts", cliVocabularyModule()],
   ]);

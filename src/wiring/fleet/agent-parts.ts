@@ -8,6 +8,7 @@ import {
 } from "../../lifecycles/fleet-node/agent-bootstrap.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { isLive } from "../../lifecycles/fleet-task/fleet-task.ts";
+import type { JumpHost } from "../../lifecycles/machine/machine.ts";
 import type { AgentOfNode } from "../../runs/steps/fleet/agent-of-node.ts";
 import type { EnrolmentOfNode } from "../../runs/steps/fleet/enrolment-of-node.ts";
 import { dismissAgent, findAgent, findHeartbeats } from "../../store/fleet/agents.ts";
@@ -63,9 +64,14 @@ export function enrolmentOfNode(tools: Tools, node: FleetNode): EnrolmentOfNode 
     userDataWith: (token) => cloudConfigOf(bootstrapWith(token)),
     async seed({ address, username, token }, call) {
       const env = seedVariablesOf(bootstrapWith(token));
-      const { exec, privateKey } = await wayInto(tools, node);
-      // The system is new: whatever key it shows is its own as far as anybody can tell. No password is sent to it.
-      const ssh = { address, port: SSH_PORT, username, credentials: { privateKey }, hostKey: null, jumpHosts: [] };
+      const { exec, way, privateKey } = await wayInto(tools, node);
+      const ssh = {
+        ...way,
+        address,
+        username,
+        credentials: { privateKey },
+        jumpHosts: way.jumpHosts.map(signedInBy(username)),
+      };
       const exit = await exec.run(ssh, { script: SEED_SCRIPT, env, timeout: SEEDING, asRoot: true }, call);
       if (exit.code === 0) return;
       const how = exit.code === null ? `signal ${exit.signal}` : `exit code ${exit.code}`;
@@ -88,5 +94,12 @@ async function wayInto({ db, secrets, runs }: Tools, { machineId }: FleetNode) {
     throw new StepFailure("credentials_missing", `machine ${machineId} has no SSH key on record`, {
       facts: { at: "ssh", name: machineId },
     });
-  return { exec, privateKey: account.privateKey };
+  return { exec, way: machine.spec.ssh ?? NO_WAY_OF_ITS_OWN, privateKey: account.privateKey };
 }
+
+/**
+ * The system is new: unless the owner of the machine has pinned a key, whatever key it shows is its own as far as anybody can tell. No
+ * password is sent to it.
+ */
+const NO_WAY_OF_ITS_OWN = { port: SSH_PORT, hostKey: null, jumpHosts: [] } as const;
+const signedInBy = (username: string) => (jump: JumpHost) => ({ ...jump, username: jump.username ?? username });

@@ -8,6 +8,7 @@ import { minutes } from "../../../src/kernel/time/duration.ts";
 import { createMaas } from "../../../src/providers/maas/maas-provider.ts";
 import { parseApiKey } from "../../../src/providers/maas/sign-in.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { previewOf } from "../../../src/runs/workflows/fleet/fleet-decommission.ts";
 import { decommissionNode } from "../../../src/services/fleet/decommission.ts";
 import { setProfile } from "../../../src/services/fleet/profiles.ts";
 import { addSite } from "../../../src/services/fleet/sites.ts";
@@ -18,6 +19,7 @@ import { startMaasSite } from "../../integration/fleet/maas-site.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 import { enrolDeployed } from "../../support/fleet/onboarding-bench.ts";
+import { PROBED } from "../../support/processes/dying-steps.ts";
 import type { FleetVictimOrder } from "../../support/processes/fleet-victim.ts";
 import { openProcessBench, type ProcessBench } from "../../support/processes/process-bench.ts";
 import { startProgram } from "../../support/processes/programs.ts";
@@ -33,6 +35,8 @@ const DEATHS = [
   // MAAS and the agent know more than is on record, and then everything is on record and nobody knows it.
   { title: "one replica", replicas: 1, failPoint: "controller:handled" },
   { title: "two replicas", replicas: 2, failPoint: "committer:after" },
+  // In the middle of a pass, as soon as a stage has looked: every stage, also those that only read.
+  { title: "two replicas in the middle of a stage", replicas: 2, failPoint: PROBED },
 ] as const;
 const MODES = ["full_decommission", "reimage"] as const;
 const LANES = MODES.flatMap((mode) => DEATHS.map((death) => ({ mode, ...death })));
@@ -95,7 +99,7 @@ describe("a decommission survives kill -9 in every stage", { concurrent: true, t
     await kills.untilOver();
     const { stages, ends, tasks, commands } = WHOLE[lane.mode];
     const places = kills.deaths();
-    for (const stage of stages)
+    for (const stage of lane.failPoint === PROBED ? previewOf({ mode: lane.mode }).map((each) => each.stage) : stages)
       expect(
         places.some((place) => place.startsWith(`${stage} `)),
         `somebody died in ${stage}; they died at ${places.join(", ")}`,

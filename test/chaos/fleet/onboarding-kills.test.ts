@@ -1,18 +1,22 @@
 // @module-tag race
 import { afterAll, beforeAll, describe, test, vi } from "vitest";
+import { ONBOARDING_STAGES } from "../../../src/runs/workflows/fleet/onboarding-stages.ts";
 import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import { DyingOnboarding } from "../../support/fleet/dying-onboarding.ts";
 import { openOnboardingBench, SITE } from "../../support/fleet/onboarding-bench.ts";
+import { PROBED } from "../../support/processes/dying-steps.ts";
 import { openProcessBench, type ProcessBench } from "../../support/processes/process-bench.ts";
 import { tester } from "../../support/run-bench.ts";
 
 /**
- * Two replicas carry out an onboarding, and die by kill -9 at each place that they come by: before what MAAS was told is on record, and
- * after. MAAS's own log shows each command once. Only the storage may be set again, which changes nothing on a machine that is Ready.
+ * Two replicas carry out an onboarding, and die by kill -9 at each place that they come by: before what MAAS was told is on record, after,
+ * and in the middle of a pass, as soon as a stage has looked at what MAAS shows. MAAS's own log shows each command once. Only the storage
+ * may be set again, which changes nothing on a machine that is Ready.
  */
-const FAIL_POINTS = ["controller:handled", "committer:after"];
+const FAIL_POINTS = ["controller:handled", "committer:after", PROBED];
 
-/** Where somebody must have died, whatever the computer is like. */
+/** Where somebody must have died, whatever the computer is like. In the middle of a pass that is every stage, also those that only read. */
+const ALL_STAGES = Object.keys(ONBOARDING_STAGES).map((stage) => `, ${stage} probed`);
 const CERTAIN = [
   "PENDING",
   ", create_or_find_in_maas announced",
@@ -67,7 +71,7 @@ describe("two replicas that onboard a node", { concurrent: true, timeout: 300_00
       expect(new Set(calls)).toEqual(new Set(["commission", ...repeatable, "link_subnet", "deploy", "release"]));
       expect((await bench.machines()).filter(({ host: of }) => of === host.id)).toHaveLength(1);
       const deaths = dying.deaths();
-      for (const certain of CERTAIN)
+      for (const certain of failPoint === PROBED ? ALL_STAGES : CERTAIN)
         expect(
           deaths.some((death) => death.includes(certain)),
           `somebody dies in${certain}: ${deaths.join("\n")}`,

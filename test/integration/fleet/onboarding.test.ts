@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { SiteReconciler } from "../../../src/engine/fleet/site-reconciler.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { minutes } from "../../../src/kernel/time/duration.ts";
@@ -8,16 +8,19 @@ import { createCloudInit } from "../../../src/services/catalog/cloud-init.ts";
 import { jobViewOf } from "../../../src/services/fleet/job-view.ts";
 import { adoptLedOn } from "../../../src/services/fleet/node-actions.ts";
 import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
+import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { getMachine, updateMachine } from "../../../src/services/machine/machines.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import {
+  enrolDeployed,
   giveAccount,
   type OnboardingBench,
   type OnboardingOptions,
   openOnboardingBench,
   SITE,
 } from "../../support/fleet/onboarding-bench.ts";
+import { aKeyPair, openSystemBehindJumpHost } from "../../support/fleet/system-behind-jump-host.ts";
 import { NOTHING_ELSE, tester } from "../../support/run-bench.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import type { MaasHost } from "./maas-site.ts";
@@ -118,6 +121,8 @@ const fault =
     const { id } = await bench.fault(host, type, more);
     return () => bench.unfault(id);
   };
+const boundMachine = async (nodeId: string) =>
+  bench.deps.maas?.findMachine(bench.target, await boundTo(nodeId), bench.call);
 const boundTo = async (nodeId: string) => (await bench.node(nodeId)).facts.systemId ?? "";
 const commissionAgain = async (nodeId: string) => {
   const { maas } = bench.deps;
@@ -371,14 +376,43 @@ test("a password is sent to no other address than the one that it was given for"
   await bench.jobIs(nodeId, "completed", MANUAL);
 });
 
-test("an onboarding whose agent cannot be installed over SSH either calls a person, after the second try", async () => {
+test("an onboarding whose agent cannot be installed over SSH either calls a person, after the second try, and goes on once there is a way", async () => {
   const policy = { ssh_username: "ubuntu", enrollment_token_ttl_seconds: 1 };
-  const { nodeId } = await bench.start(bench.nextHost(), { policy });
-  expect(await bench.failure(nodeId)).toMatchObject({
-    ...{ class: "ssh_seed_failed", state: MANUAL, stage: "wait_for_agent_enrollment" },
-    command: `millwright fleet action ${nodeId} retry-stage`,
-  });
+  const host = bench.nextHost();
+  const { nodeId } = await bench.start(host, { policy });
+  const failed = { class: "ssh_seed_failed", state: MANUAL, stage: "wait_for_agent_enrollment" };
+  const command = `millwright fleet action ${nodeId} retry-stage`;
+  expect(await bench.failure(nodeId)).toEqual({ ...failed, command });
   expect((await bench.node(nodeId)).state.name).toBe("quarantined");
+
+  const system = await openSystemBehindJumpHost((script) =>
+    enrolDeployed(bench.deps, nodeId, Buffer.from(script).toString("base64")),
+  );
+  onTestFinished(() => system.close());
+  const machineId = `m-${host.id}`;
+  const account = { bmcUsername: "", bmcPassword: "", sshUsername: "ops", sshPrivateKey: aKeyPair().private };
+  await setMachineCredentials(bench.deps, tester, { machineId, ...account });
+  const reachedBy = async (sshHostKey: string) => {
+    const { spec, labels } = await getMachine(bench.deps, machineId);
+    const given = { ...NOTHING_ELSE, macAddresses: [], serial: "", provider: spec.provider };
+    const bmc = { bmcEndpoint: host.ipmi_address, bmcProtocol: "ipmi" };
+    const ssh = { sshEndpoint: "10.40.0.250:2222", sshHostKey, jumpHosts: [{ ...system.jump, username: "jump" }] };
+    await updateMachine(bench.deps, tester, { id: machineId, labels, spec: { ...given, ...bmc, ...ssh } });
+  };
+  // From here on a token lasts: who mends the way does not wait for its end.
+  const ttl = "{steps,15,payload,policy,enrollment_token_ttl_seconds}";
+  const text = "update runs set plan = jsonb_set(plan, $2::text[], '600', false) where target_id = $1";
+  await bench.deps.db.execute(text, [nodeId, ttl]);
+  await reachedBy(aKeyPair().public);
+  await bench.runCommand(command);
+  expect(await bench.failure(nodeId)).toEqual({ ...failed, command });
+  expect((await bench.latest(nodeId)).error?.message).toContain("shows host key");
+  await reachedBy(system.hostKey);
+  await bench.runCommand(command);
+  await bench.jobIs(nodeId, "completed", MANUAL);
+  expect((await bench.node(nodeId)).state.name).toBe("active");
+  const [address] = (await boundMachine(nodeId))?.ipAddresses ?? [];
+  expect(new Set(system.ways)).toEqual(new Set([`jump to ${address}:2222`]));
 });
 
 const stuck = async (more: OnboardingOptions = {}) => {

@@ -5,6 +5,7 @@ import type { Thing } from "../../../src/kernel/lifecycle.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
+import { PROBED, stepsHeardOf } from "./dying-steps.ts";
 import { openRunReplica } from "./run-replica.ts";
 
 export interface FleetVictimOrder {
@@ -64,8 +65,12 @@ async function work({ deaths, later, failPoint, ...options }: FleetVictimOrder):
         })
       );
     };
+  const steps = stepsHeardOf((kind) => {
+    if (failPoint === PROBED && isFirstAt(deaths, `${kind} probed`)) die();
+  });
   const replica = openRunReplica({
     ...options,
+    steps,
     handlerClock: clockOf(later),
     handlesAll: true,
     inFlight: 1,

@@ -5,6 +5,7 @@ import type { Thing } from "../../../src/kernel/lifecycle.ts";
 import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
+import { PROBED, stepsHeardOf } from "./dying-steps.ts";
 import { type FirmwareDirectory, openRunReplica } from "./run-replica.ts";
 
 export interface RackVictimOrder {
@@ -80,6 +81,8 @@ async function work({
   let position: string | undefined;
   /** A stream goes on between the passes over its thing. */
   let latest: string | undefined;
+  /** Of the run whose pass it is. */
+  let workflow: string | undefined;
   watchFailPoints((failPoint) => {
     const at = failPoint.startsWith("stream:") ? latest : position;
     if (at !== undefined && failPoints.includes(failPoint) && wanted.test(at))
@@ -106,6 +109,7 @@ async function work({
         (async (thing: Thing, frame) => {
           position = positionOf(kind, thing);
           latest = position ?? latest;
+          if (kind === "run") workflow = (thing as RunThing).plan.workflow;
           // A device that is done in the very pass that commanded it would keep its replica from dying in between.
           if (position !== undefined && kind === "run" && (thing as RunThing).parent !== null)
             await setSpeed(isToBeSeen(position) ? simulator.slow : simulator.speed);
@@ -113,8 +117,13 @@ async function work({
         })
       );
     };
+  const steps = stepsHeardOf((kind) => {
+    const place = `${workflow}, ${kind} probed`;
+    if (failPoints.includes(PROBED) && wanted.test(place) && isFirstAt(deaths, `${place} at ${PROBED}`)) die();
+  });
   const replica = openRunReplica({
     ...replicaOptions,
+    steps,
     handlerClock: clockOf(later),
     handlesAll: true,
     inFlight: 1,

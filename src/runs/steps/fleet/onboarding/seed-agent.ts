@@ -1,6 +1,7 @@
 import type { MaasMachine } from "../../../../capabilities/fleet/maas-machine.ts";
-import { observe } from "../../../../kernel/effects.ts";
+import { type Effect, observe } from "../../../../kernel/effects.ts";
 import { messageOf, StepFailure } from "../../../../kernel/errors.ts";
+import type { Enrollment } from "../../../../lifecycles/fleet-node/fleet-node.ts";
 import { fleetNodeLifecycle } from "../../../../lifecycles/fleet-node/lifecycle.ts";
 import type { Acted } from "../../../model/step.ts";
 import { findBound, type Onboarding } from "./on-onboarding.ts";
@@ -40,9 +41,14 @@ export async function seedAgent(context: Onboarding, before: Seeding | null): Pr
   } catch (error) {
     if (!(error instanceof StepFailure) || call.signal.aborted) throw error;
     log(`[agent] not installed over SSH: ${messageOf(error)}\n`, "stderr");
-    return { receipt: { ...seeding, failures: seeding.failures + 1, why: messageOf(error) } };
+    const receipt = { ...seeding, failures: seeding.failures + 1, why: messageOf(error) };
+    return receipt.failures < MOST_SEED_FAILURES ? { receipt } : { receipt, effects: [voided(context, enrollment)] };
   }
 }
+
+/** Who mends the way to the node and retries the stage does not wait for the end of a token that nobody was told. */
+const voided = ({ target: node, clock }: Onboarding, enrollment: Enrollment): Effect =>
+  observe(fleetNodeLifecycle, node.id, { enrollment: { ...enrollment, expiresAt: clock.now().toISOString() } });
 
 /** Where the machine was booted from the network it is reached; an address of a RoCE port leads to a fabric of its own. */
 function addressOf(

@@ -236,6 +236,10 @@ export const SETTINGS = {
     default: false,
     doc: "Whether nodes must show, with each report, the token that their boot script gave them.",
   }),
+  "install.token_binding": setting(kinds.choice(["subnet", "address", "off"]), {
+    default: "subnet",
+    doc: "From where the token of a boot is good: from the subnet of the address that asked for the boot script (/24, or /64 of IPv6), from that address alone, or from anywhere. A second address that asks for the script of one boot makes the boot contested: what it reports then decides nothing. `off`: every address is as good as another.",
+  }),
   "install.public_url": optional(kinds.baseUrl(), {
     doc: "Where machines that boot from the network reach this server (`boot.listen`, where it is set). Unset: where each of them did.",
   }),

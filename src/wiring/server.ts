@@ -149,6 +149,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       missingFiles,
       rackLimits: engine.rackLimits,
       tokenRules: tokenRulesOf(config),
+      tokenBinding: config.install.tokenBinding,
       clock,
     };
     void sweepArtifacts(db, artifacts).catch((err: unknown) => log.warn({ err }, "firmware files were not swept"));

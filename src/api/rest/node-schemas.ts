@@ -154,9 +154,9 @@ export const node = z
 /** As the node itself is answered: whoever holds its address is told nothing of what its steps said. */
 export const reportedNode = node.omit({ installation_steps: true }).meta({ id: "ReportedNode" });
 
-export function reportedNodeJson(install: InstallRecord): z.input<typeof reportedNode> {
+export function reportedNodeJson(install: InstallRecord, state: string): z.input<typeof reportedNode> {
   const { installation_steps: _, ...rest } = nodeJson(install);
-  return rest;
+  return { ...rest, state: state as z.input<typeof installState> };
 }
 
 export const nodeJson = (install: InstallRecord): z.input<typeof node> => ({

@@ -66,7 +66,7 @@ async function submit(
     token: body.report_token,
   });
   if (answer instanceof AppError) throw answer;
-  return one(schemas.reportedNodeJson(answer.install), answer.message);
+  return one(schemas.reportedNodeJson(answer.install, answer.state), answer.message);
 }
 
 const LONGEST_KEY = 128;

@@ -21,11 +21,22 @@ export type BootDecision =
 export type WorkflowSeen = "none" | "missing" | "ready";
 
 /**
- * By the state of the install, and by nothing else. An install whose last attempt failed gets its script again: that boot is
+ * Who asks for the script of a boot. `sole`: nobody else has. Where several have, nobody knows which of them is the machine: a `rival` has not
+ * reported yet that it installs, one that `has_begun` has.
+ */
+export type Claimant = "sole" | "rival" | "has_begun";
+
+/**
+ * By the state of the install, and by who asks. An install whose last attempt failed gets its script again: that boot is
  * the next attempt. An installer's own reboot must not begin an installation that is under way again.
  */
-export function decideBoot(install: Install, workflow: WorkflowSeen): BootDecision {
+export function decideBoot(install: Install, workflow: WorkflowSeen, claimant: Claimant = "sole"): BootDecision {
   const { state, facts } = install;
+  if (state.name === "pending" || state.name === "installing") {
+    // Refused, the machine would be locked out by a stranger who came first. Each gets it until it has begun.
+    if (claimant === "rival") return toInstall(install, workflow);
+    if (claimant === "has_begun") return { type: "local", why: "its boot is contested" };
+  }
   switch (state.name) {
     case "discovered":
       return { type: "local", why: "discovered: awaits approval" };

@@ -1,7 +1,7 @@
 import { require } from "../../kernel/effects.ts";
 import { type Handlers, happened, nothingToDo, waitFor } from "../../kernel/outcome.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { type Duration, describeDuration, milliseconds, seconds } from "../../kernel/time/duration.ts";
+import { type Duration, describeDuration, milliseconds, minutes, seconds } from "../../kernel/time/duration.ts";
 import { type Install, MAX_INSTALL_ATTEMPTS } from "./install.ts";
 import { describeStep } from "./install-steps.ts";
 import { installLifecycle } from "./lifecycle.ts";
@@ -14,6 +14,8 @@ export interface InstallContext {
 
 /** What becomes of a replacement wakes the node that it replaces; this is for a wake-up that was missed. */
 const LOOKS_AT_REPLACEMENT: Duration = seconds(30);
+/** Who settles it wakes it. */
+const LOOKS_AT_DOUBT: Duration = minutes(10);
 /** Only for what is told of it: reports lead on by themselves. */
 const LOOKS_AT_ERASING: Duration = seconds(60);
 
@@ -22,7 +24,10 @@ const LOOKS_AT_ERASING: Duration = seconds(60);
  * not the node ever boots again: so that no install hangs for ever.
  */
 export const installHandlers: Handlers<typeof installLifecycle, Install, InstallContext> = {
-  async installing({ facts, stateSince }, { clock, installTimeout }) {
+  async installing({ facts, stateSince, isCompleteInDoubt }, { clock, installTimeout }) {
+    // To begin again would destroy what may have been installed.
+    if (isCompleteInDoubt)
+      return waitFor(`waiting for a person: ${facts.lastInstallError ?? "its boot is contested"}`, LOOKS_AT_DOUBT);
     if (installTimeout === 0) return nothingToDo(null);
     const since = facts.attemptStartedAt ?? stateSince;
     const left = since.getTime() + installTimeout - clock.now().getTime();

@@ -113,6 +113,8 @@ export interface Install extends Thing {
   readonly workflowId: string | null;
   readonly tags: readonly string[];
   readonly createdAt: Date;
+  /** Somebody reported its present attempt as complete, and nothing tells whether that was the machine. */
+  readonly isCompleteInDoubt: boolean;
   /** What its own workflow or its group's says: where a complete install leads. */
   readonly promotesWhenComplete: boolean;
   /** What its group, or the next group above that says so, wants: active on the first boot. */

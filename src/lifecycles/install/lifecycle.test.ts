@@ -77,6 +77,7 @@ const install = (state: InstallState, change: Partial<Install> = {}): Install =>
   workflowId: null,
   tags: [],
   createdAt: new Date(NOW),
+  isCompleteInDoubt: false,
   promotesWhenComplete: false,
   promotesOnFirstBoot: false,
   facts: facts(),

@@ -12,7 +12,12 @@ export async function explainInstall(deps: ServiceDeps, id: string): Promise<Exp
   if (!install) return plain;
   const [leaving] = await listReplaced(deps.db, [id]);
   const missing = await missingWorkflow(deps, install);
-  const story = [...storyOf(install), ...(leaving ? [`it takes the place of node ${leaving.id}`] : [])];
+  const contest = contestOf(install);
+  const story = [
+    ...storyOf(install),
+    ...(contest === undefined ? [] : [contest]),
+    ...(leaving ? [`it takes the place of node ${leaving.id}`] : []),
+  ];
   return {
     ...plain,
     headline: story.length === 0 ? plain.headline : `${plain.headline}; ${story.join("; ")}`,
@@ -34,6 +39,13 @@ async function missingWorkflow({ db }: ServiceDeps, install: InstallRecord): Pro
   if (!workflow) return `another workflow: ${id} is not offered any more`;
   const problem = mismatch(workflow, install);
   return problem === undefined ? undefined : `another workflow: ${problem}`;
+}
+
+/** Two addresses, and nobody but a person can tell which of them is the machine. */
+function contestOf({ boot, state }: InstallRecord): string | undefined {
+  if (boot?.contestedAt == null || !["pending", "installing", "deprovisioning"].includes(state.name)) return undefined;
+  const addresses = [boot.address ?? "", ...boot.others].join(" and ");
+  return `its boot is contested: ${addresses} asked for its script, and nothing that either reports decides anything`;
 }
 
 const storyOf = ({ facts, state }: InstallRecord): string[] => [

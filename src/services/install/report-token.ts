@@ -15,7 +15,9 @@ export interface ReportRules {
  * What a token says of who shows it. `proven`: the one boot that was armed and that nobody else claims. `earlier`: a boot that an earlier version
  * gave its script, which ends its installation with it. `doubted`: a boot of ours that proves nothing, and why.
  */
-export type Trust = { readonly is: "proven" | "earlier" | "none" } | { readonly is: "doubted"; readonly why: string };
+export type Trust =
+  | { readonly is: "proven" | "earlier" | "none" }
+  | { readonly is: "doubted"; readonly why: string; readonly from: string | null };
 
 const PURPOSE = "boot token";
 export const DEFAULT_BINDING: TokenBinding = "subnet";
@@ -44,12 +46,14 @@ export function trustIn(
   if (boot === null || !isOf(boot.address)) {
     if (isKept(token, reportTokenHash)) return { is: "earlier" };
     const other = boot?.others.find((each) => isSamePlace(each, address, tokenBinding) && isOf(each));
-    return boot === null || other === undefined ? { is: "none" } : { is: "doubted", why: whyContested(boot) };
+    // Of more than so many who asked nothing is kept: where they asked from, their tokens are good.
+    const from = other ?? (boot !== null && boot.contestedAt !== null && isOf(address) ? address : undefined);
+    return boot === null || from === undefined ? { is: "none" } : { is: "doubted", why: whyContested(boot), from };
   }
   // A token that somebody else has read is worth nothing where it was not given.
   if (reportTokenHash === null || !isSamePlace(boot.address, address, tokenBinding)) return { is: "none" };
-  if (boot.contestedAt !== null) return { is: "doubted", why: whyContested(boot) };
-  if (boot.armedBy === null) return { is: "doubted", why: "nothing had armed its boot" };
+  if (boot.contestedAt !== null) return { is: "doubted", why: whyContested(boot), from: boot.address };
+  if (boot.armedBy === null) return { is: "doubted", why: "nothing had armed its boot", from: boot.address };
   return { is: "proven" };
 }
 

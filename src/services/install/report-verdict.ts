@@ -1,9 +1,10 @@
 import { follow, type Move } from "../../kernel/decide.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
+import type { InstallState } from "../../lifecycles/install/install.ts";
 import { whyIncomplete } from "../../lifecycles/install/install-steps.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { ERASE_EVENTS, failureOf, type NodeReport, verbOf, whyNotErased } from "../../lifecycles/install/report.ts";
-import type { InstallRecord } from "../../store/install/installs.ts";
+import type { Boot, InstallRecord } from "../../store/install/installs.ts";
 import type { Trust } from "./report-token.ts";
 
 export interface ReportInput {
@@ -26,6 +27,10 @@ export interface DecidedReport {
   readonly ignored: string | undefined;
   /** What people are to see of that. */
   readonly facts?: JsonObject;
+  /** What is kept of a boot that proves nothing. */
+  readonly boot?: Boot;
+  /** What the node is told of its state, where that is another than people see. */
+  readonly shownState?: InstallState;
   readonly now: Date;
 }
 
@@ -38,10 +43,10 @@ export function decideReport(
   const { report } = input;
   const verb = verbOf(report);
   const base = { input, install, now };
-  const unproven = ERASE_EVENTS.has(verb ?? "") ? whyUnproven(trust) : undefined;
-  if (unproven !== undefined && install.state.name === "deprovisioning") {
-    const why = `${verb} was reported, but ${unproven}`;
-    return { ...base, move: undefined, ignored: why, facts: { lastInstallError: why } };
+  const doubted = whyDoubted(trust, verb);
+  if (doubted !== undefined && OF_A_BOOT.has(install.state.name)) {
+    const why = `${verb} was reported, but ${doubted}`;
+    return { ...base, move: undefined, ...ofDoubted(install, { trust, verb, why, holder }) };
   }
   const unfinished = verb === "erased" ? unfinishedErase(input, install) : undefined;
   // An environment that knows no steps would leave them all out.
@@ -72,10 +77,47 @@ export function decideReport(
   return { ...base, move, ignored: undefined };
 }
 
-/** That data is gone only the one boot can say that was armed to erase it. */
-function whyUnproven(trust: Trust): string | undefined {
+/** States in which the boots of a node are what leads it on. */
+const OF_A_BOOT: ReadonlySet<string> = new Set<InstallState>(["pending", "installing", "deprovisioning"]);
+
+/** A boot that proves nothing decides nothing. That data is gone only the one boot can say that was armed to erase it. */
+function whyDoubted(trust: Trust, verb: string | undefined): string | undefined {
+  if (verb === undefined) return undefined;
   if (trust.is === "doubted") return trust.why;
-  return trust.is === "proven" ? undefined : "its boot was given its script by an earlier version";
+  if (trust.is === "proven" || !ERASE_EVENTS.has(verb)) return undefined;
+  return "its boot was given its script by an earlier version";
+}
+
+const MOST_SAID = 64;
+
+interface Doubted {
+  readonly trust: Trust;
+  readonly verb: string | undefined;
+  readonly why: string;
+  readonly holder: string | undefined;
+}
+
+/**
+ * Of each who asked for the script, what they say is kept once, for people. They are answered as if it were believed: the machine, whichever of
+ * them it is, goes on with its installation.
+ */
+function ofDoubted(
+  install: InstallRecord,
+  { trust, verb = "", why, holder }: Doubted,
+): Pick<DecidedReport, "ignored" | "facts" | "boot" | "shownState"> {
+  const shown =
+    install.state.name !== "deprovisioning" && holder === undefined ? { shownState: "installing" as const } : {};
+  const from = trust.is === "doubted" ? trust.from : null;
+  const said = install.boot?.said ?? [];
+  const isKnown = said.some((each) => each.verb === verb && each.from === from);
+  if (isKnown || verb === "progress" || said.length >= MOST_SAID) return { ignored: undefined, ...shown };
+  return {
+    ignored: why,
+    facts: { lastInstallError: why },
+    ...shown,
+    ...(install.boot !== null &&
+      trust.is === "doubted" && { boot: { ...install.boot, said: [...said, { verb, from }] } }),
+  };
 }
 
 /** In every other state `erased` leads nowhere anyway. */

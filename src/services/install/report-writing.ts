@@ -31,7 +31,7 @@ export async function writeReports(
   await recordChanges(
     tx,
     storeOf(deps.stores, INSTALL_KIND),
-    decided.flatMap(({ input, install, ignored }) =>
+    decided.flatMap(({ input, install, ignored, boot }) =>
       ignored === undefined
         ? []
         : [
@@ -42,15 +42,17 @@ export async function writeReports(
               address: input.address,
               reason: ignored,
               data: { ...input.report },
-              set: {},
-              touchesBasis: false,
+              set: { boot: boot ?? install.boot },
+              // Of a boot in doubt the clock of the attempt goes by what was said.
+              touchesBasis: boot !== undefined,
             },
           ],
     ),
   );
   // The engine watches the clock of an attempt, which progress does not move; which step is under way it shows as its reason.
   const moved = decided.filter(
-    ({ move, input }) => move !== undefined && (move.trigger !== "progress" || input.report.step !== undefined),
+    ({ move, boot, input }) =>
+      boot !== undefined || (move !== undefined && (move.trigger !== "progress" || input.report.step !== undefined)),
   );
   await work.wake(
     tx,

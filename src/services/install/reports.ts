@@ -20,6 +20,8 @@ export type { ReportInput } from "./report-verdict.ts";
 export interface ReportAnswer {
   /** As it is after the report. */
   readonly install: InstallRecord;
+  /** What the node goes by. */
+  readonly state: string;
   readonly message: string;
 }
 
@@ -114,13 +116,17 @@ async function applyRound(
     .filter(({ input }) => !seen.has(input))
     .map(({ input, id, install, trust }) => decideReport(input, install, { trust, holder: held.get(id), now }));
   await writeReports(tx, deps, decided);
-  for (const { input, install, move } of decided)
+  const shown = new Map<ReportInput, string>();
+  for (const { input, install, move, shownState } of decided) {
     messages.set(input, answerTo(input.report, install, move !== undefined));
+    if (shownState !== undefined) shown.set(input, shownState);
+  }
   const after = await loadInstalls(tx, [...installs.keys()]);
   const changed = new Map(after.things.map((install) => [install.id as string, install]));
   for (const { input, id } of round) {
     const [message, install] = [messages.get(input), changed.get(id)];
-    if (message !== undefined && install !== undefined) answers.set(input, { install, message });
+    if (message === undefined || install === undefined) continue;
+    answers.set(input, { install, message, state: shown.get(input) ?? install.state.name });
   }
   return answers;
 }

@@ -32,7 +32,7 @@ import { findDocument } from "../../store/run/run-documents.ts";
 import { findInstallerRecord, listRuns } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import type { BootHolds } from "./boot-holds.ts";
-import { hashToken } from "./report-token.ts";
+import { hashToken, trustIn } from "./report-token.ts";
 import type { ReportDesk } from "./reports.ts";
 
 /** The way to a seed, as it is asked for. */
@@ -163,7 +163,7 @@ async function isBootSourceFree({ db }: ServiceDeps, id: string, order: string):
 
 export async function findInstallation(deps: ServiceDeps, request: SeedRequest): Promise<Installation | undefined> {
   const nodeId = nodeOfPlace(request.place);
-  const found = nodeId === undefined ? await ofRun(deps, request) : await ofBoot(deps, nodeId, request.key);
+  const found = nodeId === undefined ? await ofRun(deps, request) : await ofBoot(deps, nodeId, request);
   return found && isInScope(found, request.scope) ? found : undefined;
 }
 
@@ -179,9 +179,15 @@ async function ofRun({ db }: ServiceDeps, { place, key }: SeedRequest): Promise<
 }
 
 /** The token of the boot is worth something until another boot was given one. */
-async function ofBoot({ db }: ServiceDeps, nodeId: string, token: string): Promise<Installation | undefined> {
+async function ofBoot(
+  deps: ServiceDeps,
+  nodeId: string,
+  { key: token, address }: SeedRequest,
+): Promise<Installation | undefined> {
+  const { db } = deps;
   const [install] = (await loadInstalls(db, [nodeId])).things;
-  if (!install || install.reportTokenHash !== hashToken(token) || install.facts.orderedBy === null) return undefined;
+  if (!install || trustIn(deps, { token, address }, install).is === "none" || install.facts.orderedBy === null)
+    return undefined;
   if (install.state.name !== "pending" && install.state.name !== "installing") return undefined;
   const [run] = await listRuns(db, { ids: [install.facts.orderedBy] });
   const isOrder = (ordered: string) => createHash("sha256").update(ordered).digest("hex") === install.facts.orderId;

@@ -1,10 +1,12 @@
 import { type Duration, hours } from "../../kernel/time/duration.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** So long the alert stays, unless the machine has begun another boot by then. */
+/** Where the boot led to an end, the alert stays so long; where people have to settle it, until they have. */
 const OPEN_FOR: Duration = hours(24);
 /** Compared as text: all of them are written alike. */
-const OPEN = `t.boot ->> 'contestedAt' > to_char((now() - $1 * interval '1 ms') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS')`;
+const OPEN = `t.boot ->> 'contestedAt' is not null
+  and (t.state in ('pending', 'installing', 'deprovisioning')
+       or t.boot ->> 'contestedAt' > to_char((now() - $1 * interval '1 ms') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS'))`;
 
 /** Boots of these machines whose script two addresses asked for, each as an alert in a few words. */
 export async function listContestedBoots(

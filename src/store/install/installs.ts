@@ -64,6 +64,8 @@ const bootSchema = z.object({
   others: z.array(z.string()).default([]),
   /** Since when one of these and the first may not be the machine. */
   contestedAt: text,
+  /** What was reported with its tokens while they proved nothing, and with the token of which address. */
+  said: z.array(z.object({ verb: z.string(), from: text })).default([]),
 });
 /** A boot that was given a script with a token. */
 export type Boot = Readonly<z.infer<typeof bootSchema>>;
@@ -117,6 +119,7 @@ export const INSTALL_FROM = `installs t
   left join install_workflows w on w.id = coalesce(t.workflow_id, g.effective_workflow_id)`;
 
 export function parseInstall(row: InstallRow): InstallRecord {
+  const boot = row.boot === null ? null : bootSchema.parse(row.boot);
   return {
     ...parseStateColumns(row),
     id: parseMachineId(row.id, "id"),
@@ -131,9 +134,10 @@ export function parseInstall(row: InstallRow): InstallRecord {
     orderStamp: row.order_stamp,
     armedAt: row.armed_at,
     armedBy: row.armed_by,
-    boot: row.boot === null ? null : bootSchema.parse(row.boot),
+    boot,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    isCompleteInDoubt: boot?.said.some(({ verb }) => verb === "complete") ?? false,
     promotesWhenComplete: row.promotes_when_complete,
     promotesOnFirstBoot: row.promotes_on_first_boot,
     facts: factsSchema.parse(row.facts) satisfies InstallFacts,

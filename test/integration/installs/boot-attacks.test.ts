@@ -1,6 +1,8 @@
 import { request } from "node:http";
 import { describe, expect, test } from "vitest";
+import { explainInstall } from "../../../src/services/explain/install.ts";
 import { listMachineAlerts } from "../../../src/store/machine/alerts.ts";
+import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, type Page, startInstalls } from "./installs-under-test.ts";
 
@@ -9,9 +11,12 @@ const MACHINE = "127.0.0.1";
 const IN_ITS_SUBNET = "127.0.0.2";
 const ELSEWHERE = "127.0.9.9";
 
+const PLAIN = { method: "kernel", kernel_url: "/files/vmlinuz", cmdline: "user=secret-of-the-site" };
+
 let api: InstallsUnderTest;
 beforeAll(async () => {
-  api = await startInstalls();
+  api = await startInstalls({ requireTokens: true, engine: true });
+  await api.ask("POST", "/api/v1/workflows", { id: "plain", name: "Plain", boot: PLAIN });
   api.boot.eraser = { method: "kernel", kernel_url: "/files/vmlinuz", cmdline: "" };
 });
 afterAll(() => api.close());
@@ -181,5 +186,104 @@ describe("an erasure", () => {
       status: 400,
       body: { detail: expect.stringContaining("is retired") },
     });
+  });
+});
+
+describe("an install", () => {
+  async function toInstall(): Promise<{ id: string; mac: string }> {
+    const { id, mac_address: mac } = await api.register();
+    await api.move(id, "pending", { workflow_id: "plain" });
+    return { id, mac };
+  }
+  const status = (from: string, mac: string, token: string, installation_status: string) =>
+    send(from, mac, token, { installation_status });
+  const stateIn = ({ text }: Heard) => (JSON.parse(text) as { data: { state: string } }).data.state;
+  const isInstallScript = ({ text }: { text: string }) => text.includes("installing ");
+
+  test("cannot be taken from the machine by a stranger who asks first and reports: the machine is served, and installs", async () => {
+    const { id, mac } = await toInstall();
+    const stranger = await fetchScript(ELSEWHERE, mac);
+    await status(ELSEWHERE, mac, stranger.token, "started");
+    expect((await nodeOf(id)).state).toBe("installing");
+    const machine = await fetchScript(MACHINE, mac);
+    expect(isInstallScript(machine)).toBe(true);
+    const begun = await status(MACHINE, mac, machine.token, "started");
+    expect(stateIn(begun)).toBe("installing");
+    // What the stranger says now ends nothing.
+    for (const said of ["failed", "failed", "failed", "complete"]) await status(ELSEWHERE, mac, stranger.token, said);
+    expect(await nodeOf(id)).toMatchObject({ state: "installing", install_attempts: 0 });
+    expect(await eventsOf(id, "boot_contested")).toMatchObject([
+      { event_metadata: { addresses: [ELSEWHERE, MACHINE] } },
+    ]);
+    expect((await listMachineAlerts(api.db, [id]))(id)).toEqual([
+      expect.stringContaining(`${ELSEWHERE} and ${MACHINE}`),
+    ]);
+    // Each installs once: the system of the machine is not overwritten when it boots.
+    await status(MACHINE, mac, machine.token, "complete");
+    for (const from of [MACHINE, ELSEWHERE]) expect(isInstallScript(await fetchScript(from, mac))).toBe(false);
+  });
+
+  test("that is pending is neither begun nor ended by two who claim its boot", async () => {
+    const { id, mac } = await toInstall();
+    const machine = await fetchScript(MACHINE, mac);
+    const stranger = await fetchScript(IN_ITS_SUBNET, mac);
+    expect(stranger.token).not.toBe(machine.token);
+    for (const [from, { token }] of [
+      [IN_ITS_SUBNET, stranger],
+      [MACHINE, machine],
+    ] as const)
+      for (const said of ["started", "failed", "failed", "failed", "complete"]) {
+        const heard = await status(from, mac, token, said);
+        expect([heard.status, stateIn(heard)]).toEqual([200, "installing"]);
+      }
+    expect(await nodeOf(id)).toMatchObject({
+      state: "pending",
+      last_install_error: `complete was reported, but its boot is contested: ${MACHINE} and ${IN_ITS_SUBNET} asked for its script`,
+    });
+    // Each of what each of them said is an event once, however often they say it.
+    await status(MACHINE, mac, machine.token, "failed");
+    expect(await eventsOf(id, "report_ignored")).toHaveLength(6);
+  });
+
+  test("that two claim to have completed is not begun again by the clock, and an operator settles it", async () => {
+    const { id, mac } = await toInstall();
+    const machine = await fetchScript(MACHINE, mac);
+    await status(MACHINE, mac, machine.token, "started");
+    await fetchScript(ELSEWHERE, mac);
+    await api.db.execute(
+      "update installs set facts = facts || jsonb_build_object('attemptStartedAt', now() - interval '2 h') where id = $1",
+      [id],
+    );
+    await status(MACHINE, mac, machine.token, "complete");
+    const { waitingFor } = await eventually(
+      async () => {
+        const told = await explainInstall(api.deps, id);
+        return told.waitingFor.some((each) => each.includes("waiting for a person")) && told;
+      },
+      { what: "the engine waits for a person" },
+    );
+    expect(waitingFor).toContainEqual(expect.stringContaining("complete was reported, but its boot is contested"));
+    expect(await nodeOf(id)).toMatchObject({ state: "installing", install_attempts: 0 });
+    expect((await api.move(id, "installed")).state).toBe("installed");
+  });
+
+  test("that a stranger asks for once it is complete stays so, and it is visible", async () => {
+    const { id, mac } = await toInstall();
+    const { token } = await fetchScript(MACHINE, mac);
+    for (const said of ["started", "complete"]) await status(MACHINE, mac, token, said);
+    expect(isInstallScript(await fetchScript(ELSEWHERE, mac))).toBe(false);
+    expect((await nodeOf(id)).state).toBe("installed");
+    expect(await eventsOf(id, "boot_contested")).toHaveLength(1);
+  });
+
+  test("goes on when the lease of its machine changes, and a token from elsewhere is worth nothing", async () => {
+    const { id, mac } = await toInstall();
+    const identity = "&serial=S-1&uuid=U-1";
+    await fetchScript(MACHINE, mac, identity);
+    const { token } = await fetchScript(IN_ITS_SUBNET, mac, identity);
+    expect((await status(ELSEWHERE, mac, token, "started")).status).toBe(401);
+    for (const said of ["started", "complete"]) await status(MACHINE, mac, token, said);
+    expect((await nodeOf(id)).state).toBe("installed");
+    expect(await eventsOf(id, "boot_contested")).toHaveLength(0);
   });
 });

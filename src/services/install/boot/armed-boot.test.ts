@@ -21,6 +21,7 @@ const present: Boot = {
   identity: "s-1 u-1",
   others: [],
   contestedAt: null,
+  said: [],
 };
 const known = (change: Partial<Boot> = {}, armedAt: Date | null = null) => ({
   boot: { ...present, ...change },

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { type Duration, hours } from "../../../kernel/time/duration.ts";
+import type { Claimant } from "../../../lifecycles/install/boot-decision.ts";
 import type { Boot, InstallRecord } from "../../../store/install/installs.ts";
 
 /** What counts as one place: where a boot asks for its script, and where its reports come from. */
@@ -34,7 +35,9 @@ export function bootOf(known: Known, asking: Asking): Asked {
   const { address, identity, binding, now } = asking;
   if (isArmed(known, now)) return { as: "new", boot: begin(known.armedBy, asking) };
   const { boot } = known;
-  if (boot === null || !isWithinWindow(boot.at, now)) return { as: "new", boot: begin(null, asking) };
+  // One that is contested stays so until another is expected: an installation that may be good is not begun again.
+  if (boot === null || (boot.contestedAt === null && !isWithinWindow(boot.at, now)))
+    return { as: "new", boot: begin(null, asking) };
   if (binding === "off" || boot.address === address) return { as: "same", boot };
   const hasMoved = asking.mayMove && identity !== "" && identity === boot.identity;
   if (hasMoved && boot.contestedAt === null && isSamePlace(boot.address, address, binding))
@@ -54,12 +57,21 @@ const begin = (armedBy: string | null, { address, identity, now, newId }: Asking
   identity,
   others: [],
   contestedAt: null,
+  said: [],
 });
+
+/** Under which of those who ask for the script of one boot somebody does. */
+export function claimantAs({ state }: Pick<InstallRecord, "state">, { boot }: Asked, address: string | null): Claimant {
+  if (boot.contestedAt === null) return "sole";
+  // Of the first one the report was believed, before anybody else asked.
+  const wasBelieved = state.name === "installing" && boot.address === address;
+  return wasBelieved || boot.said.some(({ from }) => from === address) ? "has_begun" : "rival";
+}
 
 const isArmed = ({ armedAt }: Pick<InstallRecord, "armedAt">, now: Date): boolean =>
   armedAt !== null && isWithinWindow(armedAt.toISOString(), now);
 
-const isWithinWindow = (since: string, now: Date): boolean => now.getTime() - Date.parse(since) < ARMED_FOR;
+export const isWithinWindow = (since: string, now: Date): boolean => now.getTime() - Date.parse(since) < ARMED_FOR;
 
 /** Whether two addresses are one place by the setting: the same, or of one /24 (IPv4) or /64 (IPv6). */
 export function isSamePlace(one: string | null, other: string | null, binding: TokenBinding): boolean {

@@ -24,14 +24,16 @@ export async function readBootSteps(deps: ServiceDeps, { mac, token, server, add
   const [id] = await findOwners(db, [{ mac, token }]);
   const [install] = id === undefined ? [] : (await loadInstalls(db, [id])).things;
   // An address that nobody has and a token that is wrong look the same.
-  if (!install || trustIn(deps, { token, address }, install).is === "none") throw badToken();
+  const trust = install && trustIn(deps, { token, address }, install);
+  if (!install || trust === undefined || trust.is === "none") throw badToken();
   const workflowId = install.effectiveWorkflowId;
   const [workflow] = workflowId === null ? [] : await listWorkflows(db, { ids: [workflowId] });
   const steps = paired(install, workflow === undefined ? [] : stepsToRun(workflow));
   const { facts } = install;
   const words = { server, nodeId: install.id, mac, ip: facts.ipAddress ?? undefined, token };
   return writeStepLines({
-    state: install.state.name,
+    // Of two who claim a boot each installs: which of them is the machine people decide.
+    state: trust.is === "doubted" && install.state.name === "pending" ? "installing" : install.state.name,
     resumes: install.state.name === "installing" && facts.steps.some(({ state }) => state !== "pending"),
     steps,
     fill: (text) => absolute(fill(text, words), server),

@@ -25,9 +25,10 @@ import { findGroupByWord } from "../device-groups.ts";
 import { heldByOthers } from "../holders.ts";
 import { HARDWARE_FACTS, type HardwareFact, insertInstall, lockInstall } from "../installs.ts";
 import { INSTALL_KIND } from "../key.ts";
+import { claimantAs } from "./armed-boot.ts";
 import { findBootOwner } from "./boot-owner.ts";
 import { writeBootScript } from "./boot-script.ts";
-import { handOut } from "./hand-out.ts";
+import { bootAsking, handOut, noteRival } from "./hand-out.ts";
 
 /** What firmware says of the machine that it boots. */
 export interface BootRequest {
@@ -102,16 +103,21 @@ async function answerBoot(
   const install = isOnRecord ? await noteBoot(tx, deps, node, request, owner) : await lockInstall(tx, id);
   const { seen, workflow } = await workflowFor(tx, install);
   const boot = workflow?.boot;
-  const decision = decideBoot(install, seen.type);
+  const asked = bootAsking(deps, request, install);
+  const decision = decideBoot(install, seen.type, claimantAs(install, asked, request.address));
+  const handing = { node, request, install, asked };
   if (decision.type === "erase") {
     if (rules.eraser === null)
       return {
         nodeId: id,
         decision: { type: "problem", message: "no erase environment is configured (install.erase)" },
       };
-    return { nodeId: id, decision, boot: rules.eraser, token: await handOut(tx, deps, { node, request, install }) };
+    return { nodeId: id, decision, boot: rules.eraser, token: await handOut(tx, deps, handing) };
   }
-  if (decision.type !== "install") return { nodeId: id, decision };
+  if (decision.type !== "install") {
+    await noteRival(tx, deps, handing);
+    return { nodeId: id, decision };
+  }
   const holder = (await heldByOthers(tx, [install])).get(id);
   // A run that restarts it for reasons of its own does not want it installed.
   if (holder !== undefined) return { nodeId: id, decision: { type: "local", why: `${holder} works on the machine` } };
@@ -126,7 +132,7 @@ async function answerBoot(
     ...(boot && { boot }),
     steps: steps.length,
     ...(facts.orderedBy !== null && stamp !== null && { stamp }),
-    token: await handOut(tx, deps, { node, request, install, steps }),
+    token: await handOut(tx, deps, { ...handing, steps }),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Caller } from "../../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../../call/deps.ts";
 import { INSTALL_KIND } from "../key.ts";
 import { DEFAULT_BINDING, hashToken, tokenOf } from "../report-token.ts";
-import { type Asked, bootOf } from "./armed-boot.ts";
+import { type Asked, bootOf, isWithinWindow } from "./armed-boot.ts";
 import type { BootRequest } from "./boot.ts";
 
 /** States in which a script that is handed out begins what was begun before once more. */
@@ -21,6 +21,7 @@ interface HandingOut {
   readonly node: Caller;
   readonly request: BootRequest;
   readonly install: InstallRecord;
+  readonly asked: Asked;
   readonly steps?: readonly InstallStep[];
 }
 
@@ -29,8 +30,7 @@ interface HandingOut {
  * boot gets a script too, and begins nothing: what the first one has done stays as it is.
  */
 export async function handOut(tx: Transaction, deps: ServiceDeps, handing: HandingOut): Promise<string> {
-  const { node, request, install, steps = [] } = handing;
-  const asked = bootAsking(deps, request, install);
+  const { node, request, install, asked, steps = [] } = handing;
   const token = tokenOf(deps, asked.boot, request.address);
   const by = { actor: node.name ?? "", address: node.address };
   if (asked.as === "contested") {
@@ -68,7 +68,21 @@ export async function handOut(tx: Transaction, deps: ServiceDeps, handing: Handi
   return token;
 }
 
-function bootAsking(deps: ServiceDeps, { address, hardware }: BootRequest, install: InstallRecord): Asked {
+/**
+ * Somebody asks for the script of a boot that another address was given it for, and gets none: where that led to an installed system, or to one that
+ * is retired, it may have been a stranger who reported it.
+ */
+export async function noteRival(
+  tx: Transaction,
+  deps: ServiceDeps,
+  { node, install, asked }: HandingOut,
+): Promise<void> {
+  if (asked.as !== "contested" || !isWithinWindow(asked.boot.at, nowOf(deps))) return;
+  await noteContest(tx, deps, install, { ...asked, actor: node.name ?? "", address: node.address });
+}
+
+/** Which boot the request is of. */
+export function bootAsking(deps: ServiceDeps, { address, hardware }: BootRequest, install: InstallRecord): Asked {
   const { serialNumber = "", systemUuid = "" } = hardware;
   return bootOf(install, {
     address,

@@ -25,6 +25,7 @@ import { addPowerShelfCommands } from "./commands/power-shelf/power-shelf.ts";
 import { addRackCommands } from "./commands/rack/rack.ts";
 import { addRackFirmwareCommands } from "./commands/rack-firmware/rack-firmware.ts";
 import { addRunCommands } from "./commands/run/run.ts";
+import { addSecretsCommands } from "./commands/secrets/secrets.ts";
 import { addServerCommands } from "./commands/server/server.ts";
 import { addSiteCommands } from "./commands/site/site.ts";
 import { addSwitchCommands } from "./commands/switch/switch.ts";
@@ -117,6 +118,7 @@ export function createProgram(options: ProgramOptions): Command {
   addReportCommand(program, run);
   addTokenCommands(program, run, vocabulary);
   addAuditCommands(program, run);
+  addSecretsCommands(program, run);
   addSystemCommand(program, run);
   addServerCommands(program, run, vocabulary);
   addCompletionCommand(program, run);

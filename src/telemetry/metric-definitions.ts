@@ -118,6 +118,11 @@ export const METRICS = {
     labels: [],
     doc: "Bearer tokens that reach auth.token_max_age within 14 days, and let nobody in from then on: `token list` shows which. The same on every replica.",
   },
+  millwright_secrets_of_earlier_keys: {
+    type: "gauge",
+    labels: [],
+    doc: "Secrets that are not encrypted with the current secret key. It falls to 0 within a minute of `secrets rotate-key`; what stays cannot be read, and the log says which. The same on every replica.",
+  },
   millwright_fleet_listing_seconds: {
     type: "histogram",
     labels: ["outcome"],

@@ -6,6 +6,7 @@ import { type Config, publicUrlsOf } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
 import { runRetention } from "../engine/retention.ts";
+import { collectSecretKeys, runSecretKeys } from "../engine/secret-keys.ts";
 import { superviseLoops } from "../engine/supervisor.ts";
 import { runSweep } from "../engine/sweep.ts";
 import { collectTokenAges, runTokenUpkeep, type TokenUses } from "../engine/token-upkeep.ts";
@@ -127,6 +128,7 @@ function collectLoops({ metrics, db, clock, config }: EngineWiring, tail: Journa
   metrics.collectWith(collectFleet(db));
   metrics.collectWith(collectRackAdmission(db));
   metrics.collectWith(collectTokenAges({ db, clock, maxAge: config.auth.tokenMaxAge }));
+  metrics.collectWith(collectSecretKeys(db));
   metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
 }
 
@@ -160,10 +162,19 @@ const servedBy = ({ seededMedia, maas, allocator }: EngineWiring) => ({
   ...(allocator && { allocator }),
 });
 
-const tokenLoop =
-  ({ db, log, clock, config }: EngineWiring, uses: TokenUses) =>
-  (signal: AbortSignal) =>
-    runTokenUpkeep({ db, log, clock, uses, maxAge: config.auth.tokenMaxAge }, signal);
+/** What keeps the database in order, whatever there is to do. */
+function upkeepLoops({ db, secrets, log, clock, replica, config, things, tokenUses: uses }: EngineWiring) {
+  const { engine, auth } = config;
+  return {
+    sweep: (signal: AbortSignal) =>
+      runSweep({ db, stores: storesOf(things), log, every: engine.sweepInterval }, signal),
+    ...(uses && {
+      tokens: (signal: AbortSignal) => runTokenUpkeep({ db, log, clock, uses, maxAge: auth.tokenMaxAge }, signal),
+    }),
+    secret_keys: (signal: AbortSignal) => runSecretKeys({ db, log, secrets, replica }, signal),
+    retention: (signal: AbortSignal) => runRetention({ ...{ db, log }, ...keptFor(config) }, signal),
+  };
+}
 
 /** All loops of one replica, with the hardware below them. */
 export function startEngine(wiring: EngineWiring): Engine {
@@ -239,9 +250,7 @@ export function startEngine(wiring: EngineWiring): Engine {
         await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
         if (!signal.aborted) await once(signal, "abort");
       },
-      sweep: (signal) => runSweep({ db, stores, log, every: config.engine.sweepInterval }, signal),
-      ...(wiring.tokenUses && { tokens: tokenLoop(wiring, wiring.tokenUses) }),
-      retention: (signal) => runRetention({ ...{ db, log }, ...keptFor(config) }, signal),
+      ...upkeepLoops(wiring),
     },
     log,
   );

@@ -93,7 +93,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const { db, lists } = await openStore(config, log, signal, stops);
     const clock = new SharedClock({ log });
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
-    const secrets = await openSecrets(config, db, log);
+    const [replica, tokenUses] = [randomUUID(), new TokenUses(clock)];
+    const secrets = await openSecrets(config, db, { log, replica });
     const metrics = createMetrics({
       processMetrics: true,
       onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
@@ -102,7 +103,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     metrics.collectWith(async () => ({
       millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
     }));
-    const [replica, tokenUses] = [randomUUID(), new TokenUses(clock)];
     const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });
     const { artifacts, missingFiles } = firmwareFiles;
     stops.add("downloads of missing firmware files", async () => missingFiles.close());
@@ -190,9 +190,14 @@ async function cancelRuns(deps: ServiceDeps, { shutdown }: Config, log: Log): Pr
     log.warn({ runs: left.length }, "runs were canceled, and have not ended yet; the next start ends them");
 }
 
-async function openSecrets(config: Config, db: Database, log: Log): Promise<SecretStore> {
+async function openSecrets(
+  config: Config,
+  db: Database,
+  { log, replica }: { readonly log: Log; readonly replica: string },
+): Promise<SecretStore> {
   const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
   await secrets.checkKeys(db);
+  await secrets.followKeys(db, replica); // before it serves: nobody changes the key without asking whether it has the next one
   const bound = await bindCredentials(db);
   if (bound > 0) log.info({ credentials: bound }, "bound credentials to the addresses that are on record");
   return secrets;

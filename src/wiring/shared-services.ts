@@ -6,11 +6,13 @@ import { FleetService } from "../../contract/millwright/v1/fleet_pb.js";
 import { HealthReportService } from "../../contract/millwright/v1/health_report_pb.js";
 import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
 import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
+import { SecretKeyService } from "../../contract/millwright/v1/secret_key_pb.js";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
 import type { MethodRoles } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
+import { secretKeys } from "../api/millwright/access/secret-keys.ts";
 import { audit } from "../api/millwright/audit.ts";
 import { cloudInit, clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
@@ -48,6 +50,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(AuditService, audit(services)),
     partOf(WatchService, watch(services, events)),
     partOf(TokenService, tokens(services, deps.onTokenRevoked)),
+    partOf(SecretKeyService, secretKeys(services)),
     partOf(SystemService, system(services, deps.system)),
   ];
 };
@@ -103,6 +106,8 @@ export const SHARED_ROLES: MethodRoles = {
   "millwright.v1.TokenService/CreateToken":             ["admin"],
   "millwright.v1.TokenService/ListTokens":              ["admin", "auditor"],
   "millwright.v1.TokenService/RevokeToken":             ["admin"],
+  "millwright.v1.SecretKeyService/ListSecretKeys":      ["admin"],
+  "millwright.v1.SecretKeyService/RotateSecretKey":     ["admin"],
 
   // Probes carry no credentials, and the schemas that reflection shows are public.
   "grpc.health.v1.Health/Check":                        "anyone",

@@ -96,6 +96,8 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "refused-calls:counted",
     "refused-calls:forgotten",
     "run-documents:forgotten",
+    "secret-keys:current",
+    "secrets:encrypted-again",
     "secrets:put",
     "secrets:removed",
     "sign-in-ledger:lifted",

@@ -1,5 +1,8 @@
+import { randomBytes } from "node:crypto";
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { countEarlierSecrets } from "../../src/store/access/secret-keys.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
 import { dumpTables } from "../integration/api/forge-under-test.ts";
@@ -38,6 +41,7 @@ const KILLS: readonly Kill[] = [
   { at: "changes:written",        write: "report on the machine",       before: ["register a machine"],                      tables: ["health_reports", "journal", "machines"] },
   { at: "health-reports:put",     write: "report on the machine",       before: ["register a machine"],                      tables: ["health_reports", "journal", "machines"] },
   { at: "secrets:removed",        write: "drop the secret",             before: ["keep a secret"],                           tables: ["secrets"] },
+  { at: "secret-keys:current",    write: "change the secret key",       before: ["tell of two secret keys"],                 tables: ["journal", "secret_keys"] },
   { at: "sign-in-ledger:lifted",  write: "give shelf one its credentials again", before: ["create shelf one", "note a rejected sign-in", "note a rejected sign-in"], tables: ["journal", "power_shelves", "secrets", "sign_in_ledger"] },
   { at: "tokens:created",         write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
   { at: "tokens:name-given-up",   write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
@@ -148,6 +152,18 @@ describe("a server killed at", () => {
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 1 }]);
     await carryOut("note a rejected sign-in");
     expect(await db.query("select rejections from sign_in_ledger")).toEqual([{ rejections: 2 }]);
+  });
+
+  test("secrets:encrypted-again has left all of them with the earlier key", async () => {
+    const { db } = await prepare(["keep a secret", "say which secret keys there are"]);
+    appendFileSync(keyFile(), `${randomBytes(32).toString("base64")}\n`);
+    await carryOut("say which secret keys there are", "change to the newest secret key");
+    const found = await dumpTables(db);
+    const victim = await startVictim("encrypt its secrets again", "secrets:encrypted-again");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await dumpTables(db)).toEqual(found);
+    await carryOut("encrypt its secrets again");
+    expect(await countEarlierSecrets(db)).toBe(0);
   });
 
   test("refused-calls:counted has counted them: nobody counts the same calls again", async () => {

@@ -16,6 +16,7 @@ export const CATALOG_KINDS = [
   "fleet_site",
   "fleet_profile",
   "fleet_roce",
+  "secret_key",
 ] as const;
 export type CatalogKind = (typeof CATALOG_KINDS)[number];
 

@@ -25,12 +25,23 @@ export interface SecretKey {
 const keyId = (key: Buffer): string =>
   createHash("sha256").update("millwright secret key ").update(key).digest("hex").slice(0, 16);
 
+type SecretKeys = readonly [SecretKey, ...SecretKey[]];
+
 /**
- * The keys in the file, one a line in base64: the first encrypts, the others still decrypt what they once encrypted.
- * To rotate, put a new line on top.
+ * The keys in the file, one a line in base64. The database says which of them encrypts (the first, while it says nothing); the others
+ * still decrypt what they once encrypted.
  */
-export function readOrCreateKeys(keyFile: string): readonly [SecretKey, ...SecretKey[]] {
-  const text = readPrivateFile(keyFile) ?? createKeyFile(keyFile);
+export const readOrCreateKeys = (keyFile: string): SecretKeys =>
+  parseKeys(keyFile, readPrivateFile(keyFile) ?? createKeyFile(keyFile));
+
+/** The same where a file that is gone is an error, and not a first start. */
+export function readKeys(keyFile: string): SecretKeys {
+  const text = readPrivateFile(keyFile);
+  if (text === undefined) throw unusable(keyFile, "is gone");
+  return parseKeys(keyFile, text);
+}
+
+function parseKeys(keyFile: string, text: string): SecretKeys {
   const lines = text.split("\n").map((line) => line.trim());
   const [first, ...others] = lines.filter((line) => line !== "").map((line, index) => parseKey(line, index, keyFile));
   if (first === undefined) throw unusable(keyFile, "is empty");

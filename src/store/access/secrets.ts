@@ -1,14 +1,11 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import { type CredentialPlace, describePlace } from "../../capabilities/credential-place.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
-import { readOrCreateKeys, type SecretKey } from "./secret-key-file.ts";
-
-const CIPHER = "aes-256-gcm";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-const SIGNATURE_BYTES = 16;
+import { openKeyRing } from "./key-ring.ts";
+import { type SecretRow, SIGNATURE_BYTES, seal, signatureOf } from "./sealing.ts";
+import { type KeyRotation, keyFor, keyRotation } from "./secret-rotation.ts";
 
 /** Signs what callers hand back to us, so that nobody else can make it. All replicas of a site have the same keys. */
 export interface Signer {
@@ -25,7 +22,7 @@ export interface Bound {
 }
 
 /** The only place where passwords and keys are kept. No error, log line or event of it carries a value. */
-export interface SecretStore extends Signer {
+export interface SecretStore extends Signer, KeyRotation {
   put(tx: Queryable, name: string, plaintext: string): Promise<void>;
   /**
    * Keeps one that opens a connection: it is for this place from now on. A pin that was kept along for the same place stays, unless the
@@ -48,8 +45,6 @@ export interface SecretStore extends Signer {
   /** Which of these there are, in one query; nothing of them is read, so that one that cannot be opened is there as well. */
   findNames(db: Queryable, names: readonly string[]): Promise<ReadonlySet<string>>;
   remove(tx: Queryable, name: string): Promise<void>;
-  /** Refuses a key file that is not this database's, at the start, before anything is encrypted with it. */
-  checkKeys(db: Queryable): Promise<void>;
 }
 
 export interface OpenedSecret {
@@ -76,13 +71,6 @@ export class NotForThisAddress extends AppError {
   }
 }
 
-interface SecretRow {
-  readonly name: string;
-  readonly key_id: string;
-  readonly nonce: Buffer;
-  readonly ciphertext: Buffer;
-}
-
 interface BoundRow extends SecretRow {
   /** Null: bound to nothing yet, and for the address that is on record. */
   readonly bound_to: string | null;
@@ -96,18 +84,8 @@ const IS_BOUND = "bound_nonce = nonce";
 
 /** Makes the key file when there is none. */
 export function openSecretStore({ keyFile }: { readonly keyFile: string }): SecretStore {
-  const keys = readOrCreateKeys(keyFile);
-  const [current] = keys;
-  const byId = new Map(keys.map((key) => [key.id, key]));
-
-  function decrypt(row: SecretRow): string | AppError {
-    const key = byId.get(row.key_id);
-    if (key !== undefined) return open(row, key);
-    const message = `secret ${row.name} was encrypted with key ${row.key_id}, which is not in ${keyFile}`;
-    return new AppError("failed_precondition", message, {
-      next: `put that key back into ${keyFile}, or store the secret again`,
-    });
-  }
+  const ring = openKeyRing(keyFile);
+  const { decrypt } = ring;
 
   async function read(db: Queryable, names: readonly string[]): Promise<readonly ReadRow[]> {
     if (names.length === 0) return [];
@@ -147,20 +125,21 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
   }
 
   return {
-    sign: (purpose, text) => signatureOf(current, purpose, text).toString("base64url"),
+    sign: (purpose, text) => signatureOf(ring.current(), purpose, text).toString("base64url"),
     isSigned(purpose, text, signature) {
       const given = Buffer.from(signature, "base64url");
       if (given.length !== SIGNATURE_BYTES) return false;
-      return keys.some((key) => timingSafeEqual(given, signatureOf(key, purpose, text)));
+      return ring.all().some((key) => timingSafeEqual(given, signatureOf(key, purpose, text)));
     },
-    checkKeys: (db) => checkKeys(db, keyFile, keys),
+    ...keyRotation(ring),
     async put(tx, name, plaintext) {
-      const { nonce, ciphertext } = seal(name, plaintext, current);
+      const key = await keyFor(tx, ring);
+      const { nonce, ciphertext } = seal(name, plaintext, key);
       await tx.execute(
         `INSERT INTO secrets (name, key_id, nonce, ciphertext) VALUES ($1, $2, $3, $4)
          ON CONFLICT (name) DO UPDATE
            SET key_id = excluded.key_id, nonce = excluded.nonce, ciphertext = excluded.ciphertext, updated_at = now()`,
-        [name, current.id, nonce, ciphertext],
+        [name, key.id, nonce, ciphertext],
       );
       failPoint("secrets:put");
     },
@@ -173,14 +152,15 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
     getManyUnsent,
     openFor,
     async putFor(tx, { name, place }, plaintext, { withAddress } = { withAddress: false }) {
-      const { nonce, ciphertext } = seal(name, plaintext, current);
+      const key = await keyFor(tx, ring);
+      const { nonce, ciphertext } = seal(name, plaintext, key);
       await tx.execute(
         `INSERT INTO secrets AS s (name, key_id, nonce, ciphertext, bound_to, bound_nonce) VALUES ($1, $2, $3, $4, $5, $3)
          ON CONFLICT (name) DO UPDATE
            SET key_id = excluded.key_id, nonce = excluded.nonce, ciphertext = excluded.ciphertext, updated_at = now(),
                bound_to = excluded.bound_to, bound_nonce = excluded.nonce,
                bound_pin = CASE WHEN s.bound_nonce = s.nonce AND s.bound_to = excluded.bound_to AND NOT $6 THEN s.bound_pin END`,
-        [name, current.id, nonce, ciphertext, place, withAddress],
+        [name, key.id, nonce, ciphertext, place, withAddress],
       );
       failPoint("secrets:put");
     },
@@ -200,51 +180,6 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
   };
 }
 
-async function checkKeys(db: Queryable, keyFile: string, keys: ReturnType<typeof readOrCreateKeys>): Promise<void> {
-  const [current] = keys;
-  // The first one to come makes its key the database's own; all later ones must have it.
-  await db.query("INSERT INTO secret_keys (key_id, is_first) VALUES ($1, true) ON CONFLICT DO NOTHING", [current.id]);
-  const known = new Set(
-    (await db.query<{ key_id: string }>("SELECT key_id FROM secret_keys")).map((row) => row.key_id),
-  );
-  if (!keys.some(({ id }) => known.has(id))) {
-    throw new AppError(
-      "failed_precondition",
-      `${keyFile} does not hold the key that this database's secrets are encrypted with`,
-      {
-        next: "use the key file of the other replicas, or restore it from its backup (secret_key_file)",
-      },
-    );
-  }
-  await db.query("INSERT INTO secret_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING", [current.id]);
-}
-
 /** Who asks for it without saying where it is sent has no use for it that is allowed. */
 const opensConnection = ({ name }: SecretRow): AppError =>
   new AppError("internal", `secret ${name} opens a connection, and is opened for its place alone`);
-
-/** The name is authenticated along: a ciphertext moved to another row does not open there. */
-function seal(name: string, plaintext: string, key: SecretKey): { nonce: Buffer; ciphertext: Buffer } {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
-  return { nonce, ciphertext: Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]) };
-}
-
-function open({ name, nonce, ciphertext }: SecretRow, key: SecretKey): string | AppError {
-  try {
-    const decipher = createDecipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(name));
-    decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
-    return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]).toString("utf8");
-  } catch {
-    // Without the cause: nothing of what was being opened may travel along.
-    return new AppError("internal", `secret ${name} is damaged: its row was changed outside Millwright`, {
-      next: "store the secret again",
-    });
-  }
-}
-
-/** The key that encrypts signs nothing itself: each purpose has one that is derived from it. */
-function signatureOf({ key }: SecretKey, purpose: string, text: string): Buffer {
-  const derived = Buffer.from(hkdfSync("sha256", key, "", `millwright signature: ${purpose}`, 32));
-  return createHmac("sha256", derived).update(text).digest().subarray(0, SIGNATURE_BYTES);
-}

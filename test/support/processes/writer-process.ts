@@ -33,8 +33,10 @@ import type { RunDeps } from "../../../src/services/run/deps.ts";
 import { startNextAttempt } from "../../../src/services/run/operator-actions.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { startRun } from "../../../src/services/run/starts.ts";
+import { rotateSecretKey } from "../../../src/services/system/secret-keys.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
 import { countRefusedCalls } from "../../../src/store/access/refused-calls.ts";
+import { noteKeys } from "../../../src/store/access/secret-keys.ts";
 import { openSecretStore, type SecretStore } from "../../../src/store/access/secrets.ts";
 import { noteRejected, openSignInDigest } from "../../../src/store/access/sign-in-ledger.ts";
 import { bindCredentials } from "../../../src/store/device/bind-credentials.ts";
@@ -211,6 +213,17 @@ export const WRITES = {
   "take the report back": (deps) => removeHealthReport(deps, caller, { device: shelfOne, source: "probe" }),
   "keep a secret": ({ db, secrets }) => db.transaction((tx) => secrets.put(tx, "a/secret", "hunter2")),
   "drop the secret": ({ db, secrets }) => db.transaction((tx) => secrets.remove(tx, "a/secret")),
+  "tell of two secret keys": ({ db }) => noteKeys(db, "replica-1", ["0000000000000001", "0000000000000002"]),
+  "change the secret key": async (deps) => {
+    await rotateSecretKey(deps, caller, "0000000000000002");
+  },
+  "say which secret keys there are": ({ db, secrets }) => secrets.followKeys(db, "replica-1"),
+  "change to the newest secret key": async (deps) => {
+    await rotateSecretKey(deps, caller, "");
+  },
+  "encrypt its secrets again": async ({ db, secrets }) => {
+    await secrets.encryptAgain(db, { after: "", most: 10 });
+  },
   "create a token": (deps) => createToken(deps, caller, { name: "pat", roles: ["viewer"], expiresAt: null }),
   "revoke all tokens": async (deps) => {
     for (const { id } of await deps.db.query<{ id: string }>("select id from tokens"))

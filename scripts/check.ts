@@ -1,6 +1,6 @@
 /** `npm run check`: everything that must hold of the sources themselves. All of it is run, and what failed is shown at the end. */
 
-import { findTechnologies, technologiesOf } from "./check/executor-words.ts";
+import { findForeignWords, stepKindsOf, technologiesOf } from "./check/executor-words.ts";
 import { findCrowdedFolders, judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
 import { findBreakingChanges } from "./check/landed-contract.ts";
@@ -34,10 +34,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "migrations stay as they landed": () => findRewrittenMigrations(),
   dependencies: async () => findBadDependencies(await readLockFile(root), await readManifest(root)),
   layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
-  "the executor names no provider": async () => {
+  "the executor names no provider, target or step": async () => {
     const all = await files;
-    const technologies = technologiesOf(all);
-    return all.flatMap((file) => findTechnologies(file, technologies));
+    const words = { technologies: technologiesOf(all), stepKinds: stepKindsOf(all) };
+    return all.flatMap((file) => findForeignWords(file, words));
   },
   "nobody reads messages": async () => (await files).flatMap(findMessageReaders),
   "file names": async () => (await files).flatMap((file) => judgeName(file) ?? []),

@@ -124,6 +124,14 @@ describe("a data directory", () => {
     await second.close();
   });
 
+  test("has ports that the kernel gives to nobody else while no simulator runs", async () => {
+    using dir = temporaryDataDir();
+    const { redfishPort, sshPort, controlUrl, close } = await start(dir.path);
+    await close();
+    const [lowest] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").split(/\s+/).map(Number);
+    for (const port of [redfishPort, sshPort, Number(new URL(controlUrl).port)]) expect(port).toBeLessThan(lowest ?? 0);
+  });
+
   test("belongs to the seed that it was made with", async () => {
     using dir = temporaryDataDir();
     await (await start(dir.path, 1)).close();

@@ -6,9 +6,9 @@ import { type RunThing, stepJson } from "../model/lifecycle.ts";
 import type { Step } from "../model/plan/plan.ts";
 import type { RunPhase } from "../model/run.ts";
 import type { StepShape } from "../model/step.ts";
+import type { StepLeft } from "../targets/left-by-steps.ts";
 import { startsRun } from "../targets/new-run.ts";
 import type { RunTarget } from "../targets/run-target.ts";
-import type { StepLeft } from "./left-by-steps.ts";
 
 /** The step that a run is a part of. A step that is entered again is in another round, and starts runs of its own there. */
 export interface ParentStep {

@@ -1,5 +1,5 @@
-import { areAllProven, describeWritten, type StepLeft } from "../children/left-by-steps.ts";
 import type { RunThing } from "../model/lifecycle.ts";
+import { areAllProven, describeWritten, type StepLeft } from "./left-by-steps.ts";
 import type { RunEnd } from "./target-kind.ts";
 
 /** Kinds of steps by which a run replaces the firmware of its target: by itself, or by the job of a rack manager that it follows. */

@@ -1,7 +1,7 @@
 import { parseCause } from "../../kernel/stored-cause.ts";
 import type { ChildRun } from "../../runs/children/child-run.ts";
-import type { StepLeft } from "../../runs/children/left-by-steps.ts";
 import { RUN_PHASES, STEP_STATES } from "../../runs/model/run.ts";
+import type { StepLeft } from "../../runs/targets/left-by-steps.ts";
 import {
   isFlag,
   isNumber,

@@ -130,7 +130,8 @@ describe("trouble with one thing", () => {
     await database.db.query(`update widgets set facts = '{"size":"big"}' where id = 'w5'`);
     const engine = await start({ kicked: async () => happened("settled") });
     await Promise.all(ids.filter((id) => id !== "w5").map((id) => nowIn(id, "idle")));
-    await eventually(async () => expect(await workOf("w5")).toMatchObject({ leased: false, failures: 1 }));
+    // It is tried again after a second: on a slow computer that may have been so before anybody looks.
+    await eventually(async () => expect((await workOf("w5"))?.failures).toBeGreaterThanOrEqual(1));
     expect(await workOf("w5")).toMatchObject({ last_error: `its row cannot be read: facts.size: "big" is no number` });
     expect([...engine.quarantined.keys()]).toEqual(["w5"]);
     await database.db.query(`update widgets set facts = '{}' where id = 'w5'`);

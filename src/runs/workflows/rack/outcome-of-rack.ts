@@ -1,6 +1,6 @@
 import type { Rack } from "../../../lifecycles/rack/rack.ts";
 import type { ChildRun } from "../../children/child-run.ts";
-import { areAllProven, describeWritten } from "../../children/left-by-steps.ts";
+import { areAllProven, describeWritten } from "../../targets/left-by-steps.ts";
 import type { RunOn } from "../../targets/target-kind.ts";
 
 /** Which activities were skipped although they were requested, and which devices were left out, each with why. Empty: nothing. */

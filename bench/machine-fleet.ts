@@ -5,7 +5,6 @@ import type { ServiceDeps } from "../src/services/call/deps.ts";
 import { createCluster } from "../src/services/catalog/clusters.ts";
 import { createImage } from "../src/services/catalog/images.ts";
 import { openSecretStore, type SecretStore } from "../src/store/access/secrets.ts";
-import { putMachineSshCredentials } from "../src/store/machine/credentials.ts";
 import type { Database, Transaction } from "../src/store/postgres/database.ts";
 import { allStores } from "../src/wiring/things/all-things.ts";
 import { addressOfMachine, IMAGE_DIGEST } from "./instant-machines.ts";
@@ -108,7 +107,7 @@ async function putCredentials(db: Database, secrets: SecretStore, first: number,
   for (let n = first; n < first + count; n += 1) {
     // Bound to nothing, as those of an earlier version: they are for the address on record.
     await secrets.put(collector, `bmc/m-${n}`, JSON.stringify({ username: "root", password: "instant" }));
-    await putMachineSshCredentials(collector, secrets, `m-${n}`, { username: "root", privateKey: "instant" });
+    await secrets.put(collector, `ssh/m-${n}`, JSON.stringify({ username: "root", privateKey: "instant" }));
   }
   await db.query(
     `insert into secrets (name, key_id, nonce, ciphertext)

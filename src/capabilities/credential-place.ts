@@ -16,10 +16,30 @@ export interface PlacedBmc extends Pick<BmcTarget, "address" | "port" | "scheme"
   readonly isIpmi?: boolean;
 }
 
+interface At {
+  readonly address: string;
+  readonly port: number;
+}
+const origin = ({ address, port }: At): string =>
+  `${isIP(address) === 6 ? `[${address.toLowerCase()}]` : address.toLowerCase()}:${port}`;
+
 export function placeOfBmc({ address, port, scheme, trust, isIpmi = false }: PlacedBmc): CredentialPlace {
-  const at = `${isIP(address) === 6 ? `[${address.toLowerCase()}]` : address.toLowerCase()}:${port}`;
+  const at = origin({ address, port });
   if (isIpmi) return `ipmi://${at}`;
   return scheme === "https" ? `https://${at} ${trust}` : `http://${at}`;
+}
+
+/** Stands where a host does, and is no name that a host can have. */
+const AS_REPORTED = "<as-its-bmc-reports>";
+
+/** Wherever the BMC of a device says that the device's system is: the BMC has proved itself with a credential of its own. */
+export const placeAsReported = (bmc: Omit<PlacedBmc, "address" | "isIpmi">): CredentialPlace =>
+  placeOfBmc({ ...bmc, address: AS_REPORTED });
+
+/** Host keys are not part of it: another one is accepted by its fingerprint alone, and none is dropped with a move. */
+export function placeOfSsh({ jumpHosts, ...at }: At & { readonly jumpHosts: readonly At[] }): CredentialPlace {
+  const way = jumpHosts.map(origin).join(",");
+  return `ssh://${origin(at)}${way === "" ? "" : ` via ${way}`}`;
 }
 
 const TRUSTS: Readonly<Record<string, string>> = {
@@ -31,7 +51,7 @@ const TRUSTS: Readonly<Record<string, string>> = {
 /** For people. */
 export function describePlace(place: CredentialPlace): string {
   if (place === NOWHERE) return "no address";
-  const [origin = "", trust = ""] = place.split(" ");
+  const [at = "", trust = ""] = place.split(" ");
   const how = TRUSTS[trust];
-  return how === undefined ? origin : `${origin} ${how}`;
+  return how === undefined ? place : `${at} ${how}`;
 }

@@ -19,7 +19,11 @@ import { noCredentials } from "../store/access/no-credentials.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { getKubeconfigs } from "../store/catalog/clusters.ts";
 import { imageTable } from "../store/catalog/images.ts";
-import { getMachineBmcCredentials, getMachineSshCredentials } from "../store/machine/credentials.ts";
+import {
+  getMachineBmcCredentials,
+  getMachineSshCredentials,
+  getSshKeyElsewhere,
+} from "../store/machine/credentials.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { fakeTargets, isFake } from "./fake-machines.ts";
 
@@ -53,12 +57,10 @@ export function wireStepTargets({
   const lookUp = <T>(run: (names: readonly string[]) => Promise<readonly T[]>) =>
     createBatcher<string, T>({ most: 500, atOnce: 2, run });
   // Of the machine as it was loaded, and so for the address that is then called.
-  const bmcCredentials = createBatcher<Machine, Awaited<ReturnType<typeof getMachineBmcCredentials>>[number]>({
-    most: 500,
-    atOnce: 2,
-    run: (machines) => getMachineBmcCredentials(db, secrets, machines),
-  });
-  const sshCredentials = lookUp((ids) => getMachineSshCredentials(db, secrets, ids));
+  const signInBy = <T>(run: (machines: readonly Machine[]) => Promise<readonly T[]>) =>
+    createBatcher<Machine, T>({ most: 500, atOnce: 2, run });
+  const bmcCredentials = signInBy((machines) => getMachineBmcCredentials(db, secrets, machines));
+  const sshCredentials = signInBy((machines) => getMachineSshCredentials(db, secrets, machines));
   const clusterOf = rememberingClusters();
   const clusters = lookUp(async (names) => {
     const kubeconfigs = await getKubeconfigs(db, secrets, [...new Set(names)]);
@@ -80,7 +82,7 @@ export function wireStepTargets({
     }),
     ssh: once(async () => {
       requireEndpoint(machine, "ssh");
-      const found = await sshCredentials.submit(machine.id);
+      const found = await sshCredentials.submit(machine);
       if (found instanceof AppError) throw noCredentials(found, { at: "ssh" });
       return sshTargetOf(machine, { username: found.username, credentials: { privateKey: found.privateKey } });
     }),
@@ -103,7 +105,7 @@ export function wireStepTargets({
       const iso = await seededMedia.examine(location, signal);
       const seen = { url, iso, ...(installersAt !== null && installersAt !== seedsAt && { reportsTo: installersAt }) };
       if (machine.spec.ssh === null) return { ...seen, signIn: null };
-      const found = await sshCredentials.submit(machine.id);
+      const found = await getSshKeyElsewhere(db, secrets, machine.id);
       return { ...seen, signIn: found instanceof AppError ? null : seedWriter.signInOf(found) };
     },
     async script(ref, digest) {

@@ -89,6 +89,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "install-workflows:written",
     "journal:appended",
     "journal:forgotten",
+    "machine-credentials:moved",
     "machine-identities:written",
     "plans:written",
     "rack-profiles:removed",

@@ -35,6 +35,7 @@ const KILLS: readonly Kill[] = [
   { at: "withdrawals:written",    write: "mark shelf one for deletion", before: ["create shelf one", "ask for maintenance of shelf one"], tables: ["journal", "power_shelves"] },
   { at: "bmc-credentials:removed", write: "remove shelf one",           before: ["create shelf one"],                        tables: ["journal", "power_shelves", "secrets", "work"] },
   { at: "bmc-credentials:pin-forgotten", write: "forget its certificate", before: ["create shelf one", "pin its certificate"], tables: ["journal", "power_shelves", "secrets"] },
+  { at: "machine-credentials:moved", write: "move its SSH endpoint",    before: ["register a machine", "give it an SSH endpoint", "give it a key"], tables: ["journal", "machines", "secrets"] },
   { at: "credentials:bound",      write: "bind the credentials",        before: ["create shelf one", "unbind its credentials"], tables: ["secrets"] },
   { at: "health-reports:put",     write: "report on shelf one",         before: ["create shelf one"],                        tables: ["health_reports", "journal", "power_shelves"] },
   { at: "health-reports:removed", write: "take the report back",        before: ["create shelf one", "report on shelf one"], tables: ["health_reports", "journal", "power_shelves"] },

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type CredentialPlace, NOWHERE, placeOfBmc } from "../../capabilities/credential-place.ts";
+import { type CredentialPlace, NOWHERE, placeOfBmc, placeOfSsh } from "../../capabilities/credential-place.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { BmcProtocol, Machine, MachineBmc, MachineSpec } from "./machine.ts";
 
@@ -100,5 +100,9 @@ export function bmcPlaceOf({ spec }: Pick<Machine, "spec">): CredentialPlace {
   const isIpmi = protocol === "ipmi" && provider !== "ironic";
   return placeOfBmc({ ...bmc, port: bmcPortOf({ ...bmc, protocol }), isIpmi });
 }
+
+/** Where its owner says that its system is. Where a run has moved it from there, its host key has proved that it is the same one. */
+export const sshPlaceOf = ({ spec: { ssh } }: Pick<Machine, "spec">): CredentialPlace =>
+  ssh === null ? NOWHERE : placeOfSsh(ssh);
 
 export const SSH_PORT = 22;

@@ -2,13 +2,16 @@ import { move } from "../../kernel/effects.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { parsePortMac, parseSwitchId } from "../../kernel/ids.ts";
 import { switchLifecycle } from "../../lifecycles/switch/lifecycle.ts";
+import { nvosPlaceOf } from "../../lifecycles/switch/nvos-place.ts";
+import type { Switch } from "../../lifecycles/switch/switch.ts";
 import { putOsCredentials } from "../../store/device/bmc-credentials.ts";
 import { expectedSwitchListing } from "../../store/expected-switch/expected-switch-list.ts";
 import { type ExpectedSwitchRecord, listExpectedSwitches } from "../../store/expected-switch/expected-switches.ts";
+import type { Transaction } from "../../store/postgres/database.ts";
 import { findSwitchesOfBmcs, listSwitches } from "../../store/switch/switches.ts";
 import { checkRequiredText } from "../call/required-text.ts";
 import { expectedServices } from "../expected-device/expected-devices.ts";
-import type { ExpectedInput } from "../expected-device/input.ts";
+import type { ExpectedColumns, ExpectedInput } from "../expected-device/input.ts";
 
 export type { ExpectedSwitchRecord } from "../../store/expected-switch/expected-switches.ts";
 
@@ -51,10 +54,13 @@ export const {
     return { nvos_macs: [...new Set(macs)], nvos_username: nvosUsername ?? null };
   },
   ownOf: ({ nvosMacs, nvosUsername }) => ({ nvos_macs: nvosMacs, nvos_username: nvosUsername }),
-  async putOwnSecrets(tx, deps, { mac, prefix, input: { nvosUsername, nvosPassword } }, row) {
+  async putOwnSecrets(tx, deps, { mac, prefix, input: { nvosUsername, nvosPassword }, row: wanted }, row) {
     if (nvosUsername === undefined || nvosUsername === "") return;
-    if (nvosPassword !== undefined)
-      return putOsCredentials(tx, deps.secrets, mac, { username: nvosUsername, password: nvosPassword });
+    if (nvosPassword !== undefined) {
+      const place = nvosPlaceOf(row?.nvosAddress ?? null, await bmcAfter(tx, wanted, row));
+      const account = { username: nvosUsername, password: nvosPassword };
+      return putOsCredentials(tx, deps.secrets, { mac, place, ...account });
+    }
     if (row?.nvosUsername === nvosUsername) return;
     const field = `${prefix}nvos_password`;
     throw new AppError("invalid_argument", `${field}: is required with a new nvos_username`, { field });
@@ -63,3 +69,14 @@ export const {
     existing === null ? [] : [move(switchLifecycle, existing.id, "expected_updated", { ifPossible: true })],
   ownPlace: ({ nvos_macs }) => ({ nvos_macs: nvos_macs ?? [] }),
 });
+
+/** How the BMC of a switch is spoken to once its row is as it is to be. */
+async function bmcAfter(
+  tx: Transaction,
+  { bmc_address, bmc_port }: Pick<ExpectedColumns, "bmc_address" | "bmc_port">,
+  row: ExpectedSwitchRecord | undefined,
+): Promise<Pick<Switch["bmc"], "port" | "scheme" | "trust">> {
+  const [device] = row?.existing ? await listSwitches(tx, { ids: [row.existing.id] }) : [];
+  const { port = 443, scheme = "https", trust = "pin" } = device?.bmc ?? {};
+  return { port: bmc_address === null ? port : (bmc_port ?? 443), scheme, trust };
+}

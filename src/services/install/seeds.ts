@@ -26,7 +26,7 @@ import { announce } from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
-import { getMachineSshCredentials } from "../../store/machine/credentials.ts";
+import { getSshKeyElsewhere } from "../../store/machine/credentials.ts";
 import { machineStore } from "../../store/machine/machines.ts";
 import { findDocument } from "../../store/run/run-documents.ts";
 import { findInstallerRecord, listRuns } from "../../store/run/runs.ts";
@@ -251,6 +251,6 @@ async function documentOf({ db, secrets }: ServiceDeps, { jobId }: Run, ref: str
 
 /** Who signs in where nothing is on record is nobody: the run says so when it looks for the system. */
 async function signInOf({ db, secrets, seedWriter }: ServiceDeps, machineId: string): Promise<SignIn | null> {
-  const [found] = await getMachineSshCredentials(db, secrets, [machineId]);
-  return found === undefined || found instanceof AppError ? null : (seedWriter?.signInOf(found) ?? null);
+  const found = await getSshKeyElsewhere(db, secrets, machineId);
+  return found instanceof AppError ? null : (seedWriter?.signInOf(found) ?? null);
 }

@@ -76,7 +76,7 @@ export async function putCredentials(
     await putMachineBmcCredentials(tx, deps.secrets, machine, bmc);
     if (machine.spec.bmc !== null) await liftSignInStop(tx, [signInEndpoint(bmcTargetOf(machine, bmc))]);
   }
-  if (ssh !== null) await putMachineSshCredentials(tx, deps.secrets, id, ssh);
+  if (ssh !== null) await putMachineSshCredentials(tx, deps.secrets, machine, ssh);
   await recordChange(tx, storeOf(deps.stores, MACHINE_KIND), {
     id,
     type: "credentials_changed",

@@ -3,8 +3,6 @@ import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../../kernel/errors.ts";
 import { type MachineId, parseMachineId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/lifecycle.ts";
-import { parseEndpoint, SSH_PORT } from "../../lifecycles/machine/endpoint.ts";
-import { sshAddressOf } from "../../lifecycles/machine/machine.ts";
 import { absorbTwins, findTwins, locksToAbsorb } from "../../store/install/twins.ts";
 import { recordChange } from "../../store/lifecycle/changes.ts";
 import { list as listClaims } from "../../store/lifecycle/claims/claims.ts";
@@ -22,6 +20,7 @@ import { refuseHeld, refuseToUse } from "../device/held.ts";
 import { mentionRacks, rackKeys } from "../device/racks.ts";
 import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
 import { type CheckedSpec, checkLabels, checkSpec, type SpecInput } from "./input.ts";
+import { moveSsh, outdatedBy } from "./outdated.ts";
 
 export type { SpecInput } from "./input.ts";
 
@@ -154,7 +153,7 @@ async function replace(
     );
   await absorbTwins(tx, deps.stores, { machineId: machine.id, twins, ...doneBy(caller) });
   if (spec) await takeIdentities(tx, machine.id, spec);
-  const facts = outdatedBy(machine, after, changed);
+  const facts = { ...outdatedBy(machine, changed), ...(await moveSsh(tx, machine, after, changed)) };
   if (Object.keys(facts).length > 0)
     await commitOrRefuse(tx, deps.stores, [{ kind: MACHINE_KIND, thing: machine, facts, ...doneBy(caller) }]);
   const set = Object.fromEntries(Object.entries(after).filter(([column]) => changed.includes(column))) as JsonObject;
@@ -173,28 +172,6 @@ async function replace(
 
 /** What a rack reads of its machines besides their states: where they stand, and who uses them. */
 const RACK_READS = ["rack", "slot", "customer_id"];
-
-/**
- * What was learnt before the owner said otherwise: keys that were seen or proved, the certificate of the BMC of before. What was
- * seen first is only as good as the address at which it was; what an installation proved is the machine's own wherever it is.
- */
-const outdatedBy = (machine: MachineRecord, after: SpecRow, changed: readonly string[]): JsonObject => ({
-  ...(changed.includes("ssh_endpoint") && isElsewhere(machine, after.ssh_endpoint) && { sshHostKeySeen: null }),
-  ...(changed.includes("ssh_host_key") && { sshHostKey: null, sshHostKeySeen: null }),
-  ...((changed.includes("bmc_endpoint") || changed.includes("bmc_trust")) && { certificateFingerprint: null }),
-  // Those that another BMC reported are not its own.
-  ...(changed.includes("bmc_endpoint") && machine.facts.macs !== null && { macs: null }),
-});
-
-/** Its owner may but say where a run has moved it to. */
-function isElsewhere({ spec, facts }: MachineRecord, endpoint: string | null): boolean {
-  if (endpoint === null || spec.ssh === null) return true;
-  const { address, port } = parseEndpoint(endpoint, "machine.spec.ssh_endpoint");
-  const ssh = { ...spec.ssh, address, port: port ?? SSH_PORT };
-  return (
-    ssh.port !== spec.ssh.port || sshAddressOf({ spec: { ...spec, ssh }, facts }) !== sshAddressOf({ spec, facts })
-  );
-}
 
 /** What its row says of it. */
 function rowOf({ labels, spec, given }: MachineRecord): SpecRow {

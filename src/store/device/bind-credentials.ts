@@ -1,10 +1,14 @@
 import { type CredentialPlace, NOWHERE, type PlacedBmc, placeOfBmc } from "../../capabilities/credential-place.ts";
-import { bmcPlaceOf } from "../../lifecycles/machine/endpoint.ts";
+import { bmcPlaceOf, sshPlaceOf } from "../../lifecycles/machine/endpoint.ts";
+import { nvosPlaceOf } from "../../lifecycles/switch/nvos-place.ts";
 import { machineStore } from "../machine/machines.ts";
 import type { Database, Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 
 const PAGE = 500;
+/** What credentials are named for, with whose they are after it. */
+const ENDPOINTS = ["bmc", "ssh", "nvos"] as const;
+const ownerOf = (name: string): string => name.slice(name.indexOf("/") + 1);
 
 /**
  * Binds credentials that are bound to nothing yet to the address that is on record: those from before there were places, and those
@@ -16,17 +20,17 @@ export async function bindCredentials(db: Database): Promise<number> {
   for (let after = ""; ; ) {
     const page = await db.query<{ name: string; nonce: Buffer }>(
       `select name, nonce from secrets
-        where bound_nonce is distinct from nonce and name like 'bmc/%' and name > $1 order by name limit ${PAGE}`,
-      [after],
+        where bound_nonce is distinct from nonce and split_part(name, '/', 1) = any($2) and name > $1 order by name limit ${PAGE}`,
+      [after, ENDPOINTS],
     );
     if (page.length === 0) return bound;
     after = page.at(-1)?.name ?? after;
     const places = await placesOf(
       db,
-      page.map(({ name }) => name.slice("bmc/".length)),
+      page.map(({ name }) => ownerOf(name)),
     );
     const known = page.flatMap(({ name, nonce }) => {
-      const place = places.get(name.slice("bmc/".length));
+      const place = places.get(name);
       return place === undefined ? [] : [{ name, nonce, place }];
     });
     bound += await db.transaction((tx) => bind(tx, known));
@@ -50,27 +54,38 @@ async function bind(tx: Transaction, bindings: readonly Binding[]): Promise<numb
   return count;
 }
 
-/** By machine or MAC address, as their credentials are named. */
+/** By the names of the credentials of these machines and MAC addresses. */
 async function placesOf(db: Queryable, owners: readonly string[]): Promise<ReadonlyMap<string, CredentialPlace>> {
   const isMac = (owner: string) => owner.includes(":");
   const { things } = await machineStore.load(
     db,
     owners.filter((owner) => !isMac(owner)),
   );
-  const devices = await db.query<{ mac: string } & { readonly [K in keyof Required<PlacedBmc>]: PlacedBmc[K] | null }>(
+  const devices = await db.query<DeviceRow>(
     `select distinct on (mac) * from (
-       select bmc_mac as mac, bmc_address as address, bmc_port as port, bmc_scheme as scheme, bmc_trust as trust, 1 as rank from power_shelves
-        where bmc_mac = any($1)
-       union all select bmc_mac, bmc_address, bmc_port, bmc_scheme, bmc_trust, 1 from switches where bmc_mac = any($1)
-       union all select bmc_mac, bmc_address, coalesce(bmc_port, 443), 'https', 'pin', 2 from expected_power_shelves where bmc_mac = any($1)
-       union all select bmc_mac, bmc_address, coalesce(bmc_port, 443), 'https', 'pin', 2 from expected_switches where bmc_mac = any($1)
+       select bmc_mac as mac, bmc_address as address, bmc_port as port, bmc_scheme as scheme, bmc_trust as trust, null as nvos, 1 as rank
+         from power_shelves where bmc_mac = any($1)
+       union all select bmc_mac, bmc_address, bmc_port, bmc_scheme, bmc_trust, nvos_address, 1 from switches where bmc_mac = any($1)
+       union all select bmc_mac, bmc_address, coalesce(bmc_port, 443), 'https', 'pin', null, 2 from expected_power_shelves where bmc_mac = any($1)
+       union all select bmc_mac, bmc_address, coalesce(bmc_port, 443), 'https', 'pin', nvos_address, 2 from expected_switches where bmc_mac = any($1)
      ) of_bmcs order by mac, rank`,
     [owners.filter(isMac)],
   );
   return new Map([
-    ...things.map((machine) => [machine.id, bmcPlaceOf(machine)] as const),
-    ...devices.map(({ mac, ...bmc }) => [mac, isPlaced(bmc) ? placeOfBmc(bmc) : NOWHERE] as const),
+    ...things.flatMap((machine) => [
+      [`bmc/${machine.id}`, bmcPlaceOf(machine)] as const,
+      [`ssh/${machine.id}`, sshPlaceOf(machine)] as const,
+    ]),
+    ...devices.flatMap(({ mac, nvos, ...bmc }) => [
+      [`bmc/${mac}`, isPlaced(bmc) ? placeOfBmc(bmc) : NOWHERE] as const,
+      [`nvos/${mac}`, nvosPlaceOf(nvos, bmc)] as const,
+    ]),
   ]);
 }
 
-const isPlaced = (bmc: { readonly address: string | null }): bmc is PlacedBmc => bmc.address !== null;
+type DeviceRow = Omit<PlacedBmc, "address" | "isIpmi"> & {
+  readonly mac: string;
+  readonly address: string | null;
+  readonly nvos: string | null;
+};
+const isPlaced = (bmc: Pick<DeviceRow, "address">): bmc is PlacedBmc => bmc.address !== null;

@@ -46,10 +46,9 @@ export async function putBmcCredentials(
 export async function putOsCredentials(
   tx: Transaction,
   secrets: SecretStore,
-  mac: string,
-  credentials: BmcCredentials,
+  { mac, place, username, password }: PlacedCredentials,
 ): Promise<void> {
-  await secrets.put(tx, osCredentialName(mac), JSON.stringify(credentials));
+  await secrets.putFor(tx, { name: osCredentialName(mac), place }, JSON.stringify({ username, password }));
 }
 
 /** The tables whose rows have a BMC and share its credentials. */
@@ -113,7 +112,7 @@ export async function signInToBmcs(
   );
   return bmcs.map(({ mac, target }, index) => {
     const secret = opened[index];
-    if (secret === undefined) return noneFor("the BMC", mac);
+    if (secret === undefined) return noneFor(`the BMC ${mac}`);
     if (secret instanceof NotForThisAddress) return secret.about(`the credentials for the BMC ${mac}`, GIVE_AGAIN);
     if (secret instanceof AppError) return secret;
     const credentials = parseCredentials(secret.plaintext, mac);
@@ -141,8 +140,8 @@ const withPin = (trust: BmcTarget["trust"], pin: string | null): BmcTarget["trus
     ? { mode: "pin", fingerprint256: pin }
     : trust;
 
-const noneFor = (whose: string, mac: string): AppError =>
-  new AppError("failed_precondition", `there are no credentials for ${whose} ${mac}`);
+const noneFor = (whose: string): AppError =>
+  new AppError("failed_precondition", `there are no credentials for ${whose}`);
 
 /** As whom, for rows that keep what is on record. Damaged credentials are of no use to anybody, and left out. */
 export async function getBmcUsernames(
@@ -160,16 +159,28 @@ export async function getBmcUsernames(
   );
 }
 
-/** One query for the operating systems of many switches; a set that is missing or unreadable is answered with its error. */
-export async function getOsCredentials(
+export type PlacedMac = Pick<PlacedCredentials, "mac" | "place">;
+
+/**
+ * One query for the operating systems of many switches, by the MAC addresses of their BMCs. A set that is missing, unreadable or for
+ * another place is answered with its error.
+ */
+export async function signInToOs(
   db: Queryable,
   secrets: SecretStore,
-  macs: readonly string[],
+  systems: readonly PlacedMac[],
 ): Promise<(BmcCredentials | AppError)[]> {
-  const found = await secrets.getMany(db, macs.map(osCredentialName));
-  return macs.map((mac) => {
-    const secret = found.get(osCredentialName(mac));
-    if (secret === undefined) return noneFor("the operating system of the switch with the BMC", mac);
-    return typeof secret === "string" ? parseCredentials(secret, mac) : secret;
+  const opened = await secrets.openFor(
+    db,
+    systems.map(({ mac, place }) => ({ name: osCredentialName(mac), place })),
+  );
+  return systems.map(({ mac }, index) => {
+    const secret = opened[index];
+    const whose = `the operating system of the switch with the BMC ${mac}`;
+    if (secret === undefined) return noneFor(whose);
+    if (secret instanceof NotForThisAddress) return secret.about(`the credentials for ${whose}`, GIVE_OS_AGAIN);
+    return secret instanceof AppError ? secret : parseCredentials(secret.plaintext, mac);
   });
 }
+
+const GIVE_OS_AGAIN = "millwright expected-switch update, with the password of NVOS";

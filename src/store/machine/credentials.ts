@@ -1,12 +1,14 @@
 import { z } from "zod";
+import type { CredentialPlace } from "../../capabilities/credential-place.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { bmcPlaceOf } from "../../lifecycles/machine/endpoint.ts";
+import { bmcPlaceOf, sshPlaceOf } from "../../lifecycles/machine/endpoint.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { givesCredentials, hasNoCredentials } from "../../runs/model/sign-ins.ts";
 import { ENDPOINT_NAMES, type Endpoint } from "../../runs/model/targets.ts";
 import { type Bound, NotForThisAddress, type SecretStore } from "../access/secrets.ts";
 import type { BmcCredentials } from "../device/bmc-credentials.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
+import { failPoint } from "../postgres/fail-points.ts";
 
 export interface SshCredentials {
   readonly username: string;
@@ -31,13 +33,50 @@ export const putMachineBmcCredentials = (
 
 const bmcOf = (machine: Reached): Bound => ({ name: nameOf("bmc", machine.id), place: bmcPlaceOf(machine) });
 
-/** The caller holds the machine's lock. */
+const sshOf = (machine: Reached): Bound => ({ name: nameOf("ssh", machine.id), place: sshPlaceOf(machine) });
+
+/** The caller holds the machine's lock. They are for the place where its system is on record now. */
 export const putMachineSshCredentials = (
   tx: Transaction,
   secrets: SecretStore,
-  machineId: string,
+  machine: Reached,
   { username, privateKey }: SshCredentials,
-): Promise<void> => secrets.put(tx, nameOf("ssh", machineId), JSON.stringify({ username, privateKey }));
+): Promise<void> => secrets.putFor(tx, sshOf(machine), JSON.stringify({ username, privateKey }));
+
+/**
+ * The owner has said where the system is now. The caller holds the machine's lock.
+ *
+ * `isSame`: it is the same system at its new address, so that the credentials are for that. Otherwise they stay where they are, with the
+ * host key that was seen there. Returns the key that was seen at the new place, where they are for that.
+ */
+export async function moveSshCredentials(
+  tx: Transaction,
+  machineId: string,
+  { from, to, isSame, pin }: SshMoved,
+): Promise<string | null> {
+  const name = nameOf("ssh", machineId);
+  const [kept] = await tx.query<{ bound_to: string; bound_pin: string | null }>(
+    "select bound_to, bound_pin from secrets where name = $1 and bound_nonce = nonce and bound_to = any($2)",
+    [name, [from, to]],
+  );
+  if (kept === undefined) return null;
+  const isBack = kept.bound_to === to;
+  await tx.execute("update secrets set bound_to = $2, bound_pin = $3 where name = $1", [
+    name,
+    isSame ? to : kept.bound_to,
+    isBack || isSame ? null : (pin ?? kept.bound_pin),
+  ]);
+  failPoint("machine-credentials:moved");
+  return isBack ? kept.bound_pin : null;
+}
+
+export interface SshMoved {
+  readonly from: CredentialPlace;
+  readonly to: CredentialPlace;
+  readonly isSame: boolean;
+  /** The key that was seen first at the place that the machine leaves. */
+  readonly pin: string | null;
+}
 
 /** What nobody will sign in to any more needs no credentials; the caller holds the machine's lock. */
 export async function removeMachineCredentials(
@@ -73,17 +112,30 @@ export async function getMachineBmcCredentials(
   });
 }
 
-/** One query for many machines; a set that is missing or unreadable is answered with its error. */
+/**
+ * The same for their systems. A private key leaves by no connection; what is sent over a connection that it opens does: join material,
+ * scripts and their secrets.
+ */
 export async function getMachineSshCredentials(
   db: Queryable,
   secrets: SecretStore,
-  machineIds: readonly string[],
+  machines: readonly Reached[],
 ): Promise<(SshCredentials | AppError)[]> {
-  const found = await secrets.getMany(
-    db,
-    machineIds.map((id) => nameOf("ssh", id)),
-  );
-  return machineIds.map((id) => parseSecret(id, "ssh", sshSchema, found.get(nameOf("ssh", id))));
+  const opened = await secrets.openFor(db, machines.map(sshOf));
+  return machines.map(({ id }, index) => {
+    const found = opened[index];
+    return parseSecret(id, "ssh", sshSchema, found instanceof AppError ? found : found?.plaintext);
+  });
+}
+
+/** Where nothing is sent to the place that is on record: to write its public half into an installation, or for another place that is known. */
+export async function getSshKeyElsewhere(
+  db: Queryable,
+  secrets: SecretStore,
+  machineId: string,
+): Promise<SshCredentials | AppError> {
+  const name = nameOf("ssh", machineId);
+  return parseSecret(machineId, "ssh", sshSchema, (await secrets.getManyUnsent(db, [name])).get(name));
 }
 
 function parseSecret<T>(

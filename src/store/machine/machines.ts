@@ -13,6 +13,7 @@ import type {
   MachineBmc,
   MachineFacts,
   MachineSpec,
+  SshEndpoint,
 } from "../../lifecycles/machine/machine.ts";
 import { machineTarget } from "../../runs/targets/machine.ts";
 import { deviceTraits } from "../device/device.ts";
@@ -170,9 +171,16 @@ const jumpHostOf = ({ endpoint, host_key, username }: GivenJumpHost): JumpHost =
   return { address, port: port ?? SSH_PORT, hostKey: host_key, username };
 };
 
+/** How its system is reached, as its owner says. */
+export function sshOf(row: Pick<SpecRow, "ssh_endpoint" | "ssh_host_key" | "jump_hosts">): SshEndpoint | null {
+  if (row.ssh_endpoint === null) return null;
+  const { address, port } = parseEndpoint(row.ssh_endpoint, "ssh_endpoint");
+  const jumpHosts = row.jump_hosts.map(parseJumpHost).map(jumpHostOf);
+  return { address, port: port ?? SSH_PORT, hostKey: row.ssh_host_key, jumpHosts };
+}
+
 /** The columns of a spec, in the words of the domain. */
-function specOf(row: SpecRow, jumpHosts: readonly GivenJumpHost[]): MachineSpec {
-  const ssh = row.ssh_endpoint === null ? null : parseEndpoint(row.ssh_endpoint, "ssh_endpoint");
+function specOf(row: SpecRow): MachineSpec {
   return {
     provider: row.provider,
     serial: row.serial,
@@ -182,12 +190,7 @@ function specOf(row: SpecRow, jumpHosts: readonly GivenJumpHost[]): MachineSpec 
     location: row.location,
     customerId: row.customer_id,
     targetCluster: row.target_cluster,
-    ssh: ssh && {
-      address: ssh.address,
-      port: ssh.port ?? SSH_PORT,
-      hostKey: row.ssh_host_key,
-      jumpHosts: jumpHosts.map(jumpHostOf),
-    },
+    ssh: sshOf(row),
     bmc:
       row.bmc_endpoint === null
         ? null
@@ -204,7 +207,7 @@ function parseMachine(row: MachineRow): Machine {
     ...parseStateColumns(row),
     id: parseMachineId(row.id, "id"),
     labels: row.labels,
-    spec: specOf(row, row.jump_hosts.map(parseJumpHost)),
+    spec: specOf(row),
     facts: parseFacts(row.facts),
     conditions: parseConditions(row.conditions),
     activeRunId: row.active_run_id,

@@ -11,10 +11,11 @@ import { isLive } from "../../lifecycles/fleet-task/fleet-task.ts";
 import type { JumpHost } from "../../lifecycles/machine/machine.ts";
 import type { AgentOfNode } from "../../runs/steps/fleet/agent-of-node.ts";
 import type { EnrolmentOfNode } from "../../runs/steps/fleet/enrolment-of-node.ts";
+import { noCredentials } from "../../store/access/no-credentials.ts";
 import { dismissAgent, findAgent, findHeartbeats } from "../../store/fleet/agents.ts";
 import { currentEnrolment } from "../../store/fleet/enrolment.ts";
 import { findOpenTasks, fleetTaskStore } from "../../store/fleet/tasks.ts";
-import { getMachineSshCredentials } from "../../store/machine/credentials.ts";
+import { getMachineSshCredentials, getSshKeyElsewhere } from "../../store/machine/credentials.ts";
 import { listMachines } from "../../store/machine/machines.ts";
 import type { FleetAgentLimits, TargetTools } from "../things/thing.ts";
 
@@ -89,12 +90,11 @@ async function wayInto({ db, secrets, runs }: Tools, { machineId }: FleetNode) {
     throw new StepFailure("not_on_this_server", `this server has no way into machine ${machineId}`, {
       facts: { what: "provider", name: "ssh" },
     });
-  const [account] = await getMachineSshCredentials(db, secrets, [machineId]);
-  if (account === undefined || account instanceof AppError)
-    throw new StepFailure("credentials_missing", `machine ${machineId} has no SSH key on record`, {
-      facts: { at: "ssh", name: machineId },
-    });
-  return { exec, way: machine.spec.ssh ?? NO_WAY_OF_ITS_OWN, privateKey: account.privateKey };
+  // MAAS names the address, and all that is sent there is the token of this node. Jump hosts on the way are those that the key was given with.
+  const [account] = machine.spec.ssh === null ? [] : await getMachineSshCredentials(db, secrets, [machine]);
+  const found = account ?? (await getSshKeyElsewhere(db, secrets, machineId));
+  if (found instanceof AppError) throw noCredentials(found, { at: "ssh", name: machineId });
+  return { exec, way: machine.spec.ssh ?? NO_WAY_OF_ITS_OWN, privateKey: found.privateKey };
 }
 
 /**

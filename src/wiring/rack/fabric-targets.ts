@@ -1,16 +1,18 @@
 import type { FabricTarget } from "../../capabilities/rack/fabric.ts";
 import { createBatcher } from "../../kernel/batcher.ts";
 import { AppError, StepFailure } from "../../kernel/errors.ts";
+import { nvosEndpointOf, nvosPlaceOf } from "../../lifecycles/switch/nvos-place.ts";
 import { nvosAddressOf, type Switch } from "../../lifecycles/switch/switch.ts";
+import { noCredentials } from "../../store/access/no-credentials.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
-import { type BmcCredentials, getOsCredentials } from "../../store/device/bmc-credentials.ts";
+import { type BmcCredentials, type PlacedMac, signInToOs } from "../../store/device/bmc-credentials.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import { findSwitches } from "../../store/switch/switches.ts";
 
 /**
  * Where the operating systems of switches are, and how to sign in: with one query for all that ask at the same time.
  *
- * @throws StepFailure "endpoint_missing" or "credentials_missing", for the function that it returns.
+ * @throws StepFailure "endpoint_missing", "credentials_missing" or "credentials_not_for_this_address", for the function that it returns.
  */
 export function wireFabricTargets({
   db,
@@ -24,10 +26,10 @@ export function wireFabricTargets({
     atOnce: 2,
     run: (ids) => findSwitches(db, ids),
   });
-  const credentials = createBatcher<string, BmcCredentials | AppError>({
+  const credentials = createBatcher<PlacedMac, BmcCredentials | AppError>({
     most: 500,
     atOnce: 2,
-    run: (macs) => getOsCredentials(db, secrets, macs),
+    run: (systems) => signInToOs(db, secrets, systems),
   });
   return async (id) => {
     const found = await switches.submit(id);
@@ -39,24 +41,20 @@ export function wireFabricTargets({
         { facts: { at: "switch_os" } },
       );
     }
-    const account = await credentials.submit(found.bmc.mac);
-    if (account instanceof AppError)
-      throw new StepFailure("credentials_missing", account.message, { facts: { at: "switch_os", name: id } });
+    const { mac } = found.bmc;
+    const account = await credentials.submit({ mac, place: nvosPlaceOf(found.givenNvosAddress, found.bmc) });
+    if (account instanceof AppError) throw noCredentials(account, { at: "switch_os", name: id });
     return { ...place, ...account };
   };
 }
 
-/** The expected switch may name the port; otherwise both answer at the same one, which is 443 nearly everywhere. */
 function placeOf(device: Switch): Omit<FabricTarget, "username" | "password"> | undefined {
   const { facts, bmc } = device;
   const known = nvosAddressOf(device);
   if (known === null) return undefined;
-  const [, host, port] = /^\[?([^\]]+?)\]?(?::(\d{1,5}))?$/.exec(known) ?? [];
-  const isIpv6 = known.split(":").length > 2 && !known.startsWith("[");
   const pinned = facts.nvosCertificateFingerprint;
   return {
-    address: isIpv6 ? known : (host ?? known),
-    port: port === undefined || isIpv6 ? bmc.port : Number(port),
+    ...nvosEndpointOf(known, bmc.port),
     scheme: bmc.scheme,
     trust: bmc.trust === "pin" && pinned !== null ? { mode: "pin", fingerprint256: pinned } : { mode: bmc.trust },
     noun: "switch OS",

@@ -44,7 +44,7 @@ test("the simulated machines are on record with all that runs on them need", asy
   const { db, secrets } = site.deps;
   for (const found of await getMachineBmcCredentials(db, secrets, await listMachines(db, { ids })))
     expect(found).toEqual({ username: expect.stringMatching(/./), password: expect.stringMatching(/./) });
-  for (const found of await getMachineSshCredentials(db, secrets, ids))
+  for (const found of await getMachineSshCredentials(db, secrets, await listMachines(db, { ids })))
     expect(found).toEqual({ username: "root", privateKey: expect.stringContaining("PRIVATE KEY") });
   expect((await site.clusters.listClusters({})).clusters.map(({ name }) => name)).toContain("default-cluster");
   const kubeconfigs = await getKubeconfigs(db, secrets, ["default-cluster"]);

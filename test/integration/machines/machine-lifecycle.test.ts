@@ -184,10 +184,11 @@ describe("credentials", () => {
     await set({ machineId, bmcUsername: "root", bmcPassword: "hunter-two" });
     await set({ machineId, sshUsername: "ubuntu", sshPrivateKey: KEY });
     const { db, secrets } = site.deps;
-    expect(await getMachineBmcCredentials(db, secrets, await listMachines(db, { ids: [machineId] }))).toEqual([
+    const machines = await listMachines(db, { ids: [machineId] });
+    expect(await getMachineBmcCredentials(db, secrets, machines)).toEqual([
       { username: "root", password: "hunter-two" },
     ]);
-    expect(await getMachineSshCredentials(db, secrets, [machineId])).toEqual([{ username: "ubuntu", privateKey: KEY }]);
+    expect(await getMachineSshCredentials(db, secrets, machines)).toEqual([{ username: "ubuntu", privateKey: KEY }]);
     const everything = JSON.stringify(await dumpTables(db));
     expect(everything).not.toContain("hunter-two");
     expect(everything).not.toContain(KEY.slice(40, 80));
@@ -196,7 +197,8 @@ describe("credentials", () => {
   });
 
   test("that are missing are named with the command that sets them", async () => {
-    const [missing] = await getMachineSshCredentials(site.db, site.deps.secrets, ["m-nobody"]);
+    const machines = await listMachines(site.db, { ids: [await machineIn("READY")] });
+    const [missing] = await getMachineSshCredentials(site.db, site.deps.secrets, machines);
     expect(missing).toMatchObject({
       kind: "failed_precondition",
       detail: { next: expect.stringContaining("set-credentials") },

@@ -16,6 +16,7 @@ import { announce } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
 import { putMachineSshCredentials, removeMachineCredentials } from "../../../src/store/machine/credentials.ts";
+import { listMachines } from "../../../src/store/machine/machines.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { wishFor } from "../../support/claims.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";
@@ -254,7 +255,9 @@ describe("credentials that are changed while a run is being started", () => {
     const { secrets } = surface.deps;
     const without = await machine(["ssh"]);
     const given = { username: "root", privateKey: "key" };
-    const put = startDuring(without, (tx) => putMachineSshCredentials(tx, secrets, without, given));
+    const [record] = await listMachines(surface.db, { ids: [without] });
+    if (!record) throw new Error(`there is no ${without}`);
+    const put = startDuring(without, (tx) => putMachineSshCredentials(tx, secrets, record, given));
     expect(await put).toBe("fulfilled");
     const having = await machine([]);
     const removed = startDuring(having, (tx) => removeMachineCredentials(tx, secrets, having));

@@ -1,5 +1,9 @@
-import { beforeEach, describe, expect, test } from "vitest";
-import type { StepFailure } from "../../../src/kernel/errors.ts";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import { StepFailure } from "../../../src/kernel/errors.ts";
+import { systemClock } from "../../../src/kernel/time/clock.ts";
+import { createRedfishShelfProvider } from "../../../src/providers/redfish/shelf/redfish-shelf-provider.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import type { ExpectedInput } from "../../../src/services/expected-device/input.ts";
 import {
   addExpectedPowerShelf,
@@ -13,6 +17,7 @@ import { signInToBmcs } from "../../../src/store/device/bmc-credentials.ts";
 import { listExpectedPowerShelves } from "../../../src/store/expected-power-shelf/expected-power-shelves.ts";
 import { listPowerShelves } from "../../../src/store/power-shelf/power-shelves.ts";
 import { deviceTarget, explorerTarget } from "../../../src/wiring/things/device-target.ts";
+import { listenAsAttacker } from "../../support/credentials/attackers-socket.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type ForgeUnderTest, startForge } from "../api/forge-under-test.ts";
 
@@ -105,6 +110,33 @@ describe("the search for an expected shelf", () => {
 });
 
 describe("a shelf on record", () => {
+  test("whose row an operator points at a server of their own sends no password there", async () => {
+    const attacker = await listenAsAttacker();
+    const gateway = createBmcGateway();
+    const provider = createRedfishShelfProvider({ gateway, mayReach: () => true, clock: systemClock });
+    onTestFinished(async () => {
+      await provider.close();
+      gateway.close();
+      await attacker.close();
+    });
+    const read = async (found: Awaited<ReturnType<typeof byShelf>>) => {
+      if (found instanceof StepFailure) throw found;
+      return provider.can.power.readPower(found, aCall());
+    };
+    await makeByHand();
+    await add({ bmcEndpoint: "192.0.2.7" });
+    await update({ bmcEndpoint: attacker.endpoint });
+    await expect(byShelf().then(read)).rejects.toMatchObject(refused);
+    await expect(bySearch().then(read)).rejects.toMatchObject(refused);
+    expect(attacker.connections()).toBe(0);
+    // Given for this address, it is sent there: the attacker would have noted it.
+    await update({ bmcEndpoint: attacker.endpoint, bmcPassword: "canary-shelf-52e0" });
+    await byShelf()
+      .then(read)
+      .catch(() => undefined);
+    expect(attacker.received()).toContain("canary-shelf-52e0");
+  });
+
   test("sends no password to the address that its row gets without one", async () => {
     await makeByHand();
     await add({ bmcEndpoint: "192.0.2.7" });

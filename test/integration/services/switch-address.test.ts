@@ -1,6 +1,9 @@
 import { createClient } from "@connectrpc/connect";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { SwitchService } from "../../../contract/millwright/v1/switch_pb.js";
+import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
+import { createNvueFabric } from "../../../src/providers/nvue/nvue-fabric.ts";
+import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import {
   addExpectedSwitch,
   type ExpectedSwitchInput,
@@ -8,11 +11,13 @@ import {
 } from "../../../src/services/expected-switch/expected-switches.ts";
 import { listOsAddresses, setOsAddress } from "../../../src/services/expected-switch/os-address.ts";
 import { acceptSwitchCertificate } from "../../../src/services/switch/certificate.ts";
+import { bindCredentials } from "../../../src/store/device/bind-credentials.ts";
 import { listExpectedSwitches } from "../../../src/store/expected-switch/expected-switches.ts";
 import { MIGRATIONS_DIRECTORY, readMigrations } from "../../../src/store/postgres/migrate.ts";
 import { listSwitches } from "../../../src/store/switch/switches.ts";
 import { wireFabricTargets } from "../../../src/wiring/rack/fabric-targets.ts";
 import { recordClaim } from "../../support/claims.ts";
+import { listenAsAttacker } from "../../support/credentials/attackers-socket.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, type ForgeUnderTest, startForge } from "../api/forge-under-test.ts";
 
@@ -50,6 +55,7 @@ beforeEach(async () => {
 });
 const rowOf = async () => (await listExpectedSwitches(it.db, { bmcMac: MAC }))[0];
 const deviceOf = async () => (await listSwitches(it.db, { ids: ["sw-1"] }))[0];
+const refused = { code: "credentials_not_for_this_address", facts: { at: "switch_os", name: "sw-1" } };
 const set = (osAddress: string, bmcMac = MAC) => setOsAddress(it.deps, tester, { bmcMac, osAddress });
 
 test("the address is kept with the row and its switch, is told, and outlives an update of the row; the pin stays", async () => {
@@ -78,13 +84,56 @@ test("the password goes where the BMC reports the system, or where its row says;
   await expect(targetOf("sw-1")).rejects.toMatchObject(unknown);
   expect(await shown()).toBe("");
   await set("192.0.2.7:8443");
-  expect(await targetOf("sw-1")).toMatchObject({ address: "192.0.2.7", port: 8443, password: "nvos-secret" });
   expect(await shown()).toBe("192.0.2.7:8443");
+  await expect(targetOf("sw-1")).rejects.toMatchObject(refused);
+  await updateExpectedSwitch(it.deps, tester, expected);
+  expect(await targetOf("sw-1")).toMatchObject({ address: "192.0.2.7", port: 8443, password: "nvos-secret" });
+  await set("192.0.2.8:8443");
+  await expect(targetOf("sw-1")).rejects.toMatchObject(refused);
   await set("");
   await expect(targetOf("sw-1")).rejects.toMatchObject(unknown);
   expect(await shown()).toBe("");
+  await updateExpectedSwitch(it.deps, tester, expected);
   await it.db.query(`update switches set facts = facts || '{"reportedNvosAddress": "192.0.2.3"}'`);
   expect(await targetOf("sw-1")).toMatchObject({ address: "192.0.2.3", port: 443 });
+});
+
+test("an operator who sets the address to a server of their own is sent no password of NVOS there", async () => {
+  const attacker = await listenAsAttacker();
+  const gateway = createBmcGateway();
+  const fabric = createNvueFabric({ gateway, mayReach: () => true });
+  onTestFinished(async () => {
+    fabric.close();
+    gateway.close();
+    await attacker.close();
+  });
+  await it.db.query("update switches set facts = '{}'");
+  const targetOf = wireFabricTargets({ db: it.db, secrets: it.deps.secrets });
+  const read = async () => fabric.readStatus(await targetOf("sw-1"), aCall());
+  await set(attacker.endpoint);
+  await expect(read()).rejects.toMatchObject(refused);
+  expect(attacker.connections()).toBe(0);
+  // Given for this address, it is sent there: the attacker would have noted it.
+  await updateExpectedSwitch(it.deps, tester, expected);
+  await read().catch(() => undefined);
+  expect(attacker.received()).toContain("nvos-secret");
+});
+
+test("a password of NVOS from before the upgrade is for the address on record, and does not follow another", async () => {
+  const targetOf = wireFabricTargets({ db: it.db, secrets: it.deps.secrets });
+  await set("192.0.2.7");
+  const unbind = () => it.db.query("update secrets set bound_to = null, bound_nonce = null where name like 'nvos/%'");
+  await unbind();
+  expect(await targetOf("sw-1")).toMatchObject({ address: "192.0.2.7", password: "nvos-secret" });
+  await bindCredentials(it.db);
+  expect(await targetOf("sw-1")).toMatchObject({ address: "192.0.2.7", password: "nvos-secret" });
+  await set("192.0.2.66");
+  await expect(targetOf("sw-1")).rejects.toMatchObject(refused);
+  await set("192.0.2.7");
+  await unbind();
+  await set("192.0.2.66");
+  await bindCredentials(it.db);
+  await expect(targetOf("sw-1")).rejects.toMatchObject(refused);
 });
 
 test("the migration forgets what a label said, and nothing that a row gives or a BMC reported", async () => {

@@ -20,7 +20,7 @@ import { createGroup, deleteGroup } from "../../../src/services/install/device-g
 import { changeInstallState, patchInstall, registerInstall } from "../../../src/services/install/installs.ts";
 import { createWorkflow, deleteWorkflow } from "../../../src/services/install/workflows.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
-import { registerMachine, type SpecInput } from "../../../src/services/machine/machines.ts";
+import { registerMachine, type SpecInput, updateMachine } from "../../../src/services/machine/machines.ts";
 import { setPowerShelfCredentials } from "../../../src/services/power-shelf/credentials.ts";
 import {
   createPowerShelf,
@@ -52,6 +52,8 @@ import { create } from "../../../src/store/lifecycle/create.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { collectThingStores, storeOf, type ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { wake } from "../../../src/store/lifecycle/work.ts";
+import { putMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
+import { listMachines } from "../../../src/store/machine/machines.ts";
 import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
 import { keepDocuments } from "../../../src/store/run/run-documents.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
@@ -243,6 +245,16 @@ export const WRITES = {
         address: null,
       },
     ),
+  "give it an SSH endpoint": (deps) =>
+    updateMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, sshEndpoint: "192.0.2.21" } }),
+  "give it a key": async ({ db, secrets }) => {
+    const [machine] = await listMachines(db, { ids: ["m-1"] });
+    if (!machine) throw new Error("there is no m-1");
+    await db.transaction((tx) => putMachineSshCredentials(tx, secrets, machine, { username: "root", privateKey: "k" }));
+    await db.execute(`update machines set facts = facts || '{"sshHostKeySeen": "AA"}' where id = 'm-1'`);
+  },
+  "move its SSH endpoint": (deps) =>
+    updateMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, sshEndpoint: "192.0.2.22" } }),
   "give it credentials": (deps) =>
     setMachineCredentials(deps, caller, {
       machineId: "m-1",

@@ -27,7 +27,7 @@ export function addExpectedSwitchCommands(program: Command, run: Run): void {
     .description("set where the operating system of a switch (NVOS) is reached, where its BMC does not report it")
     .addHelpText(
       "after",
-      "\nThe password of NVOS is sent there. A certificate that is pinned stays pinned until an administrator replaces it (`switch accept-certificate --nvos`).\n\nExample:\n  millwright expected-switch set-nvos-address 02:00:5e:10:00:01 10.0.0.7",
+      "\nThe password of NVOS is sent there only after it was given again (`site apply`, or the expected switch with nvos_password). A certificate that is pinned stays pinned until an administrator replaces it (`switch accept-certificate --nvos`).\n\nExample:\n  millwright expected-switch set-nvos-address 02:00:5e:10:00:01 10.0.0.7",
     )
     .action((mac: string, address: string | undefined) =>
       run(async (session) => (await load()).setNvosAddress(session, mac, address ?? "")),

@@ -110,9 +110,11 @@ export async function openSections(session: Session): Promise<readonly Section[]
         list: async () => osAddresses(await switches.listExpectedSwitchOsAddresses({}, { signal })),
       },
       async put(one, isNew, { nvos_address: osAddress }) {
-        await (isNew ? forge.addExpectedSwitch(one, { signal }) : forge.updateExpectedSwitch(one, { signal }));
-        if (typeof osAddress !== "string") return;
-        await switches.setExpectedSwitchOsAddress({ bmcMacAddress: one.bmcMacAddress, osAddress }, { signal });
+        if (isNew) await forge.addExpectedSwitch(one, { signal });
+        if (typeof osAddress === "string")
+          await switches.setExpectedSwitchOsAddress({ bmcMacAddress: one.bmcMacAddress, osAddress }, { signal });
+        // The password of NVOS is for the address that is on record when it is given.
+        if (!isNew || (osAddress && one.nvosPassword)) await forge.updateExpectedSwitch(one, { signal });
       },
       remove: ({ bmcMacAddress }) => forge.deleteExpectedSwitch({ bmcMacAddress }, { signal }),
     }),

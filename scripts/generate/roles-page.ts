@@ -20,6 +20,7 @@ export function rolesPage(): string {
   return page(
     pageHead("Roles", "the tables of roles in `src/wiring/`"),
     "Which role may call which method, over gRPC, gRPC-Web and as JSON alike, and use which route. A method without a row is denied to everybody. The roles are checked before a request is read. `test/integration/access/role-matrix.test.ts` calls every row as every role, and without credentials.",
+    "A token with a scope may besides call only methods of the groups that its `methods` name (`millwright token create NAME --role ROLE --scope methods=runs,machines`). `any`: no scope keeps anybody from it. `none`: no token with a scope may call it.",
     "## What roles bring along",
     table(
       ["Role", "Carries"],
@@ -31,8 +32,13 @@ export function rolesPage(): string {
     [...Map.groupBy(keys, groupOf)].flatMap(([group, rows]) => [
       `## ${group}`,
       table(
-        [group === ROUTES ? "Route" : "Method", ...OWN.map(code), "Others"],
-        rows.map((key) => [shownIn(group, key), ...OWN.map((role) => mark(key, role)), othersOf(key)]),
+        [group === ROUTES ? "Route" : "Method", ...OWN.map(code), "Others", "Group"],
+        rows.map((key) => [
+          shownIn(group, key),
+          ...OWN.map((role) => mark(key, role)),
+          othersOf(key),
+          access.groupOf(key) ?? "none",
+        ]),
       ),
     ]),
   );

@@ -10,7 +10,7 @@ import { SecretKeyService } from "../../contract/millwright/v1/secret_key_pb.js"
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
-import type { MethodRoles } from "../api/auth/access.ts";
+import type { RolesTable } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
 import { secretKeys } from "../api/millwright/access/secret-keys.ts";
 import { audit } from "../api/millwright/audit.ts";
@@ -55,74 +55,90 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
   ];
 };
 
-/** Who may call what no thing brings. */
+/** Who may call what no thing brings, by what a scope must name for it. */
 // biome-ignore format: a table is read by its columns
-export const SHARED_ROLES: MethodRoles = {
-  "millwright.v1.LifecycleService/ListLifecycles":      ROLES,
-  "millwright.v1.LifecycleService/GetLifecycle":        ROLES,
-  "millwright.v1.SystemService/GetSystem":              ROLES,
-  "millwright.v1.HealthReportService/ListHealthReports": ["viewer", "Health"],
-  "millwright.v1.HealthReportService/PutHealthReport": ["operator", "Health"],
-  "millwright.v1.HealthReportService/RemoveHealthReport": ["operator", "Health"],
-  "millwright.v1.HistoryService/ListHistory":           ["viewer", "auditor"],
-  "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],
-  "millwright.v1.AuditService/ListRefusedCalls":        ["auditor"],
-  "GET /api/v1/audit/refused-calls":                   ["auditor"],
-  "millwright.v1.WatchService/Watch":                   ["viewer"],
-  "millwright.v1.ExplainService/Explain":               ["viewer"],
-  "millwright.v1.ClusterService/CreateCluster":         ["admin"],
-  "millwright.v1.ClusterService/UpdateCluster":         ["admin"],
-  "millwright.v1.ClusterService/ListClusters":          ["viewer"],
-  "millwright.v1.ClusterService/DeleteCluster":         ["admin"],
-  "millwright.v1.ImageService/CreateImage":             ["admin"],
-  "millwright.v1.ImageService/ListImages":              ["viewer"],
-  "millwright.v1.ImageService/DeleteImage":             ["admin"],
-  "millwright.v1.CloudInitService/CreateCloudInit":     ["admin"],
-  "millwright.v1.CloudInitService/GetCloudInit":        ["operator"],
-  "millwright.v1.CloudInitService/ListCloudInit":       ["viewer"],
-  "millwright.v1.CloudInitService/DeleteCloudInit":     ["admin"],
-  "millwright.v1.FleetService/AddSite":                 ["admin"],
-  "millwright.v1.FleetService/UpdateSite":              ["admin"],
-  "millwright.v1.FleetService/GetSite":                 ["viewer"],
-  "millwright.v1.FleetService/ListSites":               ["viewer"],
-  "millwright.v1.FleetService/RemoveSite":              ["admin"],
-  // These call MAAS.
-  "millwright.v1.FleetService/PreflightSite":           ["operator"],
-  "millwright.v1.FleetService/ListCandidates":          ["operator"],
-  "millwright.v1.FleetService/SetProfile":              ["admin"],
-  "millwright.v1.FleetService/ListProfiles":            ["viewer"],
-  "millwright.v1.FleetService/RemoveProfile":           ["admin"],
-  "GET /api/v1/fleet/sites":                            ["viewer"],
-  "POST /api/v1/fleet/sites":                           ["admin"],
-  "GET /api/v1/fleet/sites/{site}":                     ["viewer"],
-  "PATCH /api/v1/fleet/sites/{site}":                   ["admin"],
-  "DELETE /api/v1/fleet/sites/{site}":                  ["admin"],
-  "GET /api/v1/fleet/sites/{site}/preflight":           ["operator"],
-  "GET /api/v1/fleet/sites/{site}/candidates":          ["operator"],
-  "GET /api/v1/fleet/sites/{site}/profiles":            ["viewer"],
-  "GET /api/v1/fleet/sites/{site}/profiles/{profile}":  ["viewer"],
-  "PUT /api/v1/fleet/sites/{site}/profiles/{profile}":  ["admin"],
-  "DELETE /api/v1/fleet/sites/{site}/profiles/{profile}": ["admin"],
-  "millwright.v1.TokenService/CreateToken":             ["admin"],
-  "millwright.v1.TokenService/ListTokens":              ["admin", "auditor"],
-  "millwright.v1.TokenService/RevokeToken":             ["admin"],
-  "millwright.v1.SecretKeyService/ListSecretKeys":      ["admin"],
-  "millwright.v1.SecretKeyService/RotateSecretKey":     ["admin"],
-
-  // Probes carry no credentials, and the schemas that reflection shows are public.
-  "grpc.health.v1.Health/Check":                        "anyone",
-  "grpc.health.v1.Health/Watch":                        "anyone",
-  "grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      "anyone",
-  "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "anyone",
-
-  "GET /healthz":                                       "anyone",
-  "GET /readyz":                                        "anyone",
-  "GET /metrics":                                       ["viewer", "Health"],
-  // Firmware that boots from the network has no credentials.
-  "GET /files/*":                                       "anyone",
-  // Neither have BMCs and installers: what they fetch is found by a way that nobody can guess.
-  "GET /seeds/{place}/{key}/{file}":                    "anyone",
-  "POST /seeds/{place}/{key}/phone-home":               "anyone",
-  "GET /api/v1/openapi.json":                           "anyone",
-  "GET /api/v1/docs":                                   "anyone",
-};
+export const SHARED_ROLES: readonly RolesTable[] = [
+  // No scope keeps anybody from what is for everybody.
+  { group: null, roles: {
+    "millwright.v1.LifecycleService/ListLifecycles":      ROLES,
+    "millwright.v1.LifecycleService/GetLifecycle":        ROLES,
+    "millwright.v1.SystemService/GetSystem":              ROLES,
+    // Probes carry no credentials, and the schemas that reflection shows are public.
+    "grpc.health.v1.Health/Check":                        "anyone",
+    "grpc.health.v1.Health/Watch":                        "anyone",
+    "grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      "anyone",
+    "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "anyone",
+    "GET /healthz":                                       "anyone",
+    "GET /readyz":                                        "anyone",
+    // Firmware that boots from the network has no credentials.
+    "GET /files/*":                                       "anyone",
+    // Neither have BMCs and installers: what they fetch is found by a way that nobody can guess.
+    "GET /seeds/{place}/{key}/{file}":                    "anyone",
+    "POST /seeds/{place}/{key}/phone-home":               "anyone",
+    "GET /api/v1/openapi.json":                           "anyone",
+    "GET /api/v1/docs":                                   "anyone",
+  } },
+  { group: "health", roles: {
+    "millwright.v1.HealthReportService/ListHealthReports": ["viewer", "Health"],
+    "millwright.v1.HealthReportService/PutHealthReport": ["operator", "Health"],
+    "millwright.v1.HealthReportService/RemoveHealthReport": ["operator", "Health"],
+  } },
+  { group: "history", roles: {
+    "millwright.v1.HistoryService/ListHistory":           ["viewer", "auditor"],
+    "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],
+    "millwright.v1.WatchService/Watch":                   ["viewer"],
+    "millwright.v1.ExplainService/Explain":               ["viewer"],
+  } },
+  { group: "audit", roles: {
+    "millwright.v1.AuditService/ListRefusedCalls":        ["auditor"],
+    "GET /api/v1/audit/refused-calls":                   ["auditor"],
+    "millwright.v1.TokenService/ListTokens":              ["admin", "auditor"],
+  } },
+  { group: "catalogs", roles: {
+    "millwright.v1.ClusterService/CreateCluster":         ["admin"],
+    "millwright.v1.ClusterService/UpdateCluster":         ["admin"],
+    "millwright.v1.ClusterService/ListClusters":          ["viewer"],
+    "millwright.v1.ClusterService/DeleteCluster":         ["admin"],
+    "millwright.v1.ImageService/CreateImage":             ["admin"],
+    "millwright.v1.ImageService/ListImages":              ["viewer"],
+    "millwright.v1.ImageService/DeleteImage":             ["admin"],
+    "millwright.v1.CloudInitService/CreateCloudInit":     ["admin"],
+    "millwright.v1.CloudInitService/GetCloudInit":        ["operator"],
+    "millwright.v1.CloudInitService/ListCloudInit":       ["viewer"],
+    "millwright.v1.CloudInitService/DeleteCloudInit":     ["admin"],
+  } },
+  { group: "fleet", roles: {
+    "millwright.v1.FleetService/AddSite":                 ["admin"],
+    "millwright.v1.FleetService/UpdateSite":              ["admin"],
+    "millwright.v1.FleetService/GetSite":                 ["viewer"],
+    "millwright.v1.FleetService/ListSites":               ["viewer"],
+    "millwright.v1.FleetService/RemoveSite":              ["admin"],
+    // These call MAAS.
+    "millwright.v1.FleetService/PreflightSite":           ["operator"],
+    "millwright.v1.FleetService/ListCandidates":          ["operator"],
+    "millwright.v1.FleetService/SetProfile":              ["admin"],
+    "millwright.v1.FleetService/ListProfiles":            ["viewer"],
+    "millwright.v1.FleetService/RemoveProfile":           ["admin"],
+    "GET /api/v1/fleet/sites":                            ["viewer"],
+    "POST /api/v1/fleet/sites":                           ["admin"],
+    "GET /api/v1/fleet/sites/{site}":                     ["viewer"],
+    "PATCH /api/v1/fleet/sites/{site}":                   ["admin"],
+    "DELETE /api/v1/fleet/sites/{site}":                  ["admin"],
+    "GET /api/v1/fleet/sites/{site}/preflight":           ["operator"],
+    "GET /api/v1/fleet/sites/{site}/candidates":          ["operator"],
+    "GET /api/v1/fleet/sites/{site}/profiles":            ["viewer"],
+    "GET /api/v1/fleet/sites/{site}/profiles/{profile}":  ["viewer"],
+    "PUT /api/v1/fleet/sites/{site}/profiles/{profile}":  ["admin"],
+    "DELETE /api/v1/fleet/sites/{site}/profiles/{profile}": ["admin"],
+  } },
+  { group: "metrics", roles: {
+    "GET /metrics":                                       ["viewer", "Health"],
+  } },
+  // With tokens one could get out of a scope, and secret keys are the whole server's.
+  { group: null, roles: {
+    "millwright.v1.TokenService/CreateToken":             ["admin"],
+    "millwright.v1.TokenService/RevokeToken":             ["admin"],
+    "millwright.v1.SecretKeyService/ListSecretKeys":      ["admin"],
+    "millwright.v1.SecretKeyService/RotateSecretKey":     ["admin"],
+  } },
+];

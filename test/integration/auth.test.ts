@@ -43,6 +43,7 @@ describe("the token store", () => {
       id,
       name: "pat",
       roles: ["operator"],
+      scope: null,
       expiresAt: null,
       boundTo: null,
     });

@@ -182,12 +182,12 @@ export const LISTED_ROWS = {
   /** Besides, tokens of agents, which are in no list. */
   tokens: (db: Queryable, from: number, count: number) =>
     db.execute(
-      `insert into tokens (id, name, roles, hash, created_at, created_by, expires_at, revoked_at, last_used_at, bound_to, aged_from, ageless)
-       select lpad(to_hex(i), 16, case when bound then 'f' else '0' end), case i % 9 when 0 then 'aging-' || i else 'robot-' || i % 7 end, case i % 3 when 0 then array['admin'] when 1 then array['viewer', 'auditor'] else array['operator'] end,
+      `insert into tokens (id, name, roles, hash, created_at, created_by, expires_at, revoked_at, last_used_at, bound_to, aged_from, ageless, scope, scoped_roles)
+       select lpad(to_hex(i), 16, case when bound then 'f' else '0' end), case i % 9 when 0 then 'aging-' || i else 'robot-' || i % 7 end, case i % 3 when 0 then '{}' when 1 then array['viewer', 'auditor'] else array['operator'] end,
               sha256(i::text::bytea), '2026-01-01T00:00:00Z'::timestamptz + (i / 4) * interval '3 microseconds', (array['ann', 'Bob'])[1 + i % 2],
               case when i % 3 > 0 then now() + (i % 5 - 2) * interval '1 day' end, case when i % 4 = 0 then '2026-01-02T00:00:00Z'::timestamptz + (i % 6) * interval '1 hour' end,
               case when i % 2 = 0 then '2026-01-03T00:00:00.123456Z'::timestamptz + (i % 6) * interval '1 hour' end, case when bound then 'node-' || i end,
-              now() - (i % 11) * interval '1 day', i % 9 > 0
+              now() - (i % 11) * interval '1 day', i % 9 > 0, case when i % 3 = 0 then '{"methods":["runs"]}'::jsonb end, case when i % 3 = 0 then array['admin'] end
          from generate_series($1::int, $1::int + $2::int - 1) as i, unnest(array[false, true]) as bound`,
       [from, count],
     ),

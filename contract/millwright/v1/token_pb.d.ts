@@ -33,6 +33,13 @@ export declare type CreateTokenRequest = Message<"millwright.v1.CreateTokenReque
    * @generated from field: google.protobuf.Timestamp expires_at = 3;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Absent: the token is limited by its roles alone.
+   *
+   * @generated from field: millwright.v1.TokenScope scope = 4;
+   */
+  scope?: TokenScope | undefined;
 };
 
 /**
@@ -40,6 +47,27 @@ export declare type CreateTokenRequest = Message<"millwright.v1.CreateTokenReque
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export declare const CreateTokenRequestSchema: GenMessage<CreateTokenRequest>;
+
+/**
+ * What a token is limited to, besides its roles. A list that is empty limits nothing; those that are not must all be kept to. A token with
+ * a scope neither makes nor revokes tokens.
+ *
+ * @generated from message millwright.v1.TokenScope
+ */
+export declare type TokenScope = Message<"millwright.v1.TokenScope"> & {
+  /**
+   * Groups of methods and routes, such as runs and machines; docs/reference/roles.md has the groups. Methods that all roles may call need none.
+   *
+   * @generated from field: repeated string methods = 1;
+   */
+  methods: string[];
+};
+
+/**
+ * Describes the message millwright.v1.TokenScope.
+ * Use `create(TokenScopeSchema)` to create a new message.
+ */
+export declare const TokenScopeSchema: GenMessage<TokenScope>;
 
 /**
  * @generated from message millwright.v1.CreateTokenResponse
@@ -198,6 +226,13 @@ export declare type Token = Message<"millwright.v1.Token"> & {
    * @generated from field: google.protobuf.Timestamp valid_until = 8;
    */
   validUntil?: Timestamp | undefined;
+
+  /**
+   * Absent: it is limited by its roles alone.
+   *
+   * @generated from field: millwright.v1.TokenScope scope = 9;
+   */
+  scope?: TokenScope | undefined;
 };
 
 /**

@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/token.proto.
  */
 export const file_millwright_v1_token = /*@__PURE__*/
-  fileDesc("ChltaWxsd3JpZ2h0L3YxL3Rva2VuLnByb3RvEg1taWxsd3JpZ2h0LnYxImEKEkNyZWF0ZVRva2VuUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBXJvbGVzGAIgAygJEi4KCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImEKE0NyZWF0ZVRva2VuUmVzcG9uc2USCgoCaWQYASABKAkSDQoFdG9rZW4YAiABKAkSLwoLdmFsaWRfdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInAKEUxpc3RUb2tlbnNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg4KBmZpbHRlchgDIAEoCRIQCghvcmRlcl9ieRgEIAEoCRISCgp3aXRoX3RvdGFsGAUgASgIInsKEkxpc3RUb2tlbnNSZXNwb25zZRIkCgZ0b2tlbnMYASADKAsyFC5taWxsd3JpZ2h0LnYxLlRva2VuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIXCgp0b3RhbF9zaXplGAMgASgFSACIAQFCDQoLX3RvdGFsX3NpemUiowIKBVRva2VuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFcm9sZXMYAyADKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt2YWxpZF91bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiIAoSUmV2b2tlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJIhUKE1Jldm9rZVRva2VuUmVzcG9uc2UyjQIKDFRva2VuU2VydmljZRJUCgtDcmVhdGVUb2tlbhIhLm1pbGx3cmlnaHQudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0GiIubWlsbHdyaWdodC52MS5DcmVhdGVUb2tlblJlc3BvbnNlElEKCkxpc3RUb2tlbnMSIC5taWxsd3JpZ2h0LnYxLkxpc3RUb2tlbnNSZXF1ZXN0GiEubWlsbHdyaWdodC52MS5MaXN0VG9rZW5zUmVzcG9uc2USVAoLUmV2b2tlVG9rZW4SIS5taWxsd3JpZ2h0LnYxLlJldm9rZVRva2VuUmVxdWVzdBoiLm1pbGx3cmlnaHQudjEuUmV2b2tlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChltaWxsd3JpZ2h0L3YxL3Rva2VuLnByb3RvEg1taWxsd3JpZ2h0LnYxIosBChJDcmVhdGVUb2tlblJlcXVlc3QSDAoEbmFtZRgBIAEoCRINCgVyb2xlcxgCIAMoCRIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgEIAEoCzIZLm1pbGx3cmlnaHQudjEuVG9rZW5TY29wZSIdCgpUb2tlblNjb3BlEg8KB21ldGhvZHMYASADKAkiYQoTQ3JlYXRlVG9rZW5SZXNwb25zZRIKCgJpZBgBIAEoCRINCgV0b2tlbhgCIAEoCRIvCgt2YWxpZF91bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicAoRTGlzdFRva2Vuc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDgoGZmlsdGVyGAMgASgJEhAKCG9yZGVyX2J5GAQgASgJEhIKCndpdGhfdG90YWwYBSABKAgiewoSTGlzdFRva2Vuc1Jlc3BvbnNlEiQKBnRva2VucxgBIAMoCzIULm1pbGx3cmlnaHQudjEuVG9rZW4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKCnRvdGFsX3NpemUYAyABKAVIAIgBAUINCgtfdG90YWxfc2l6ZSLNAgoFVG9rZW4SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVyb2xlcxgDIAMoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3ZhbGlkX3VudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgJIAEoCzIZLm1pbGx3cmlnaHQudjEuVG9rZW5TY29wZSIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiFQoTUmV2b2tlVG9rZW5SZXNwb25zZTKNAgoMVG9rZW5TZXJ2aWNlElQKC0NyZWF0ZVRva2VuEiEubWlsbHdyaWdodC52MS5DcmVhdGVUb2tlblJlcXVlc3QaIi5taWxsd3JpZ2h0LnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USUQoKTGlzdFRva2VucxIgLm1pbGx3cmlnaHQudjEuTGlzdFRva2Vuc1JlcXVlc3QaIS5taWxsd3JpZ2h0LnYxLkxpc3RUb2tlbnNSZXNwb25zZRJUCgtSZXZva2VUb2tlbhIhLm1pbGx3cmlnaHQudjEuUmV2b2tlVG9rZW5SZXF1ZXN0GiIubWlsbHdyaWdodC52MS5SZXZva2VUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.CreateTokenRequest.
@@ -19,46 +19,53 @@ export const CreateTokenRequestSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_token, 0);
 
 /**
+ * Describes the message millwright.v1.TokenScope.
+ * Use `create(TokenScopeSchema)` to create a new message.
+ */
+export const TokenScopeSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_token, 1);
+
+/**
  * Describes the message millwright.v1.CreateTokenResponse.
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_token, 1);
+  messageDesc(file_millwright_v1_token, 2);
 
 /**
  * Describes the message millwright.v1.ListTokensRequest.
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_token, 2);
+  messageDesc(file_millwright_v1_token, 3);
 
 /**
  * Describes the message millwright.v1.ListTokensResponse.
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_token, 3);
+  messageDesc(file_millwright_v1_token, 4);
 
 /**
  * Describes the message millwright.v1.Token.
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_token, 4);
+  messageDesc(file_millwright_v1_token, 5);
 
 /**
  * Describes the message millwright.v1.RevokeTokenRequest.
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_token, 5);
+  messageDesc(file_millwright_v1_token, 6);
 
 /**
  * Describes the message millwright.v1.RevokeTokenResponse.
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_token, 6);
+  messageDesc(file_millwright_v1_token, 7);
 
 /**
  * Bearer tokens for people and programs.

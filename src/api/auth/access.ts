@@ -1,5 +1,7 @@
+import { printScope } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
+import type { MethodGroup } from "../../services/call/method-groups.ts";
 import { AGENT_ROLE, expandRoles, ROLES, type Role } from "../../services/call/roles.ts";
 
 /** Roles that may call, or `anyone`: also without credentials. */
@@ -11,11 +13,19 @@ export type Allowed = readonly Role[] | "anyone";
  */
 export type MethodRoles = Readonly<Record<string, Allowed>>;
 
+/** Rows of one group. Of those that are in none, nobody's token with a scope may call any. */
+export interface RolesTable {
+  readonly group: MethodGroup | null;
+  readonly roles: MethodRoles;
+}
+
 /** The table of roles that a server obeys. A method without a row is denied to every caller. */
 export interface Access {
   /** Every method and route that has a row. */
   readonly methods: readonly string[];
   allowedFor(method: string): Allowed;
+  /** What a scope must name for the method; `any`: no scope keeps anybody from it. Null: every scope does. */
+  groupOf(method: string): MethodGroup | "any" | null;
   isPublic(method: string): boolean;
   /** Whether it is for the agents of fleet nodes. */
   isForAgents(method: string): boolean;
@@ -26,12 +36,15 @@ export interface Access {
 }
 
 /** One table from those that the things and the shared services bring. A method with two rows is a mistake, and is refused. */
-export function createAccess(tables: readonly MethodRoles[]): Access {
+export function createAccess(tables: readonly RolesTable[]): Access {
   const rows = new Map<string, Allowed>();
-  for (const [method, allowed] of tables.flatMap((table) => Object.entries(table))) {
-    if (rows.has(method)) throw new Error(`${method} has two rows in the tables of roles`);
-    rows.set(method, allowed);
-  }
+  const groups = new Map<string, MethodGroup | null>();
+  for (const { group, roles } of tables)
+    for (const [method, allowed] of Object.entries(roles)) {
+      if (rows.has(method)) throw new Error(`${method} has two rows in the tables of roles`);
+      rows.set(method, allowed);
+      groups.set(method, group);
+    }
   const ofFields = [...rows.keys()].map((key) => key.split(" ", 2)).filter(([method = ""]) => method.includes("/"));
   const fields = new Map(
     [...Map.groupBy(ofFields, ([method = ""]) => method)].map(([method, named]) => [
@@ -40,12 +53,17 @@ export function createAccess(tables: readonly MethodRoles[]): Access {
     ]),
   );
   const allowedFor = (method: string): Allowed => rows.get(method) ?? [];
+  const groupOf = (method: string) => (isForAll(allowedFor(method)) ? "any" : (groups.get(method) ?? null));
   return {
     methods: [...rows.keys()],
     allowedFor,
+    groupOf,
     isPublic: (method) => allowedFor(method) === "anyone",
     isForAgents: (method) => allowedFor(method).includes(AGENT_ROLE),
-    authorize: (caller, method) => authorize(caller, method, allowedFor(method)),
+    authorize(caller, method) {
+      authorize(caller, method, allowedFor(method));
+      keepToGroups(caller, method, groupOf(method));
+    },
     fieldsOf: (method) => fields.get(method) ?? [],
   };
 }
@@ -54,13 +72,29 @@ function authorize(caller: Caller, method: string, allowed: Allowed): void {
   if (allowed === "anyone") return;
   const held = expandRoles(caller.roles);
   if (allowed.some((role) => held.has(role))) return;
-  const who = caller.name === null ? "the caller" : `'${caller.name}'`;
   const has = caller.roles.length === 0 ? "no role" : `role ${caller.roles.join(", ")}`;
   const may = allowed.length === 0 ? "no role may call it" : `it requires one of ${rolesThatMay(allowed).join(", ")}`;
-  throw new AppError("permission_denied", `${who} (${has}) may not call ${method}; ${may}`, {
+  throw new AppError("permission_denied", `${nameOf(caller)} (${has}) may not call ${method}; ${may}`, {
     next: "ask an administrator for a token or a mapping with one of these roles",
   });
 }
+
+/** What no role is kept from tells nothing of things: neither does any scope keep anybody from it. */
+const isForAll = (allowed: Allowed): boolean => allowed === "anyone" || ROLES.every((role) => allowed.includes(role));
+
+function keepToGroups(caller: Caller, method: string, group: MethodGroup | "any" | null): void {
+  const { scope } = caller;
+  if (scope === undefined || group === "any") return;
+  if (group !== null && (scope.methods.length === 0 || scope.methods.includes(group))) return;
+  const needs = group === null ? "no token with a scope may" : `it is in the group ${group}`;
+  throw new AppError(
+    "permission_denied",
+    `${nameOf(caller)} (scope ${printScope(scope).join(" ")}) may not call ${method}; ${needs}`,
+    { next: "ask an administrator for a token with a wider scope" },
+  );
+}
+
+const nameOf = ({ name }: Caller): string => (name === null ? "the caller" : `'${name}'`);
 
 /** With those that carry an allowed role: an administrator is told that `admin` will do. */
 function rolesThatMay(allowed: readonly Role[]): Role[] {

@@ -10,6 +10,7 @@ const valid = (expiresAt: Date | null = null): TokenVerdict => ({
   id: "a1",
   name: "pat",
   roles: ["viewer"],
+  scope: null,
   expiresAt,
   boundTo: null,
 });

@@ -80,12 +80,13 @@ export function createBearerTokens({ verify, known, cacheFor, clock, used }: Bea
 
       const verdict = await verdictOn(token, hash.toString("hex"));
       if (verdict.status === "valid") {
-        const { id: tokenId, boundTo: nodeId } = verdict;
+        const { id: tokenId, boundTo: nodeId, scope } = verdict;
         // Of agents, who call all the time, it is written elsewhere when they were heard last.
         if (nodeId === null) used?.(tokenId);
         const identity = {
           ...identityOf(verdict.name, verdict.roles, "the token"),
           ...(nodeId !== null && { agent: { nodeId, tokenId } }),
+          ...(scope !== null && { scope }),
         };
         return verdict.expiresAt === null ? identity : { ...identity, validUntil: verdict.expiresAt };
       }

@@ -11,7 +11,7 @@ const store: DevTokenStore = {
   verify: async (token) => known.get(token) ?? { status: "unknown" },
   async create({ name, roles }) {
     const token = `mw_${known.size}`;
-    known.set(token, { status: "valid", id: "x", name, roles, expiresAt: null, boundTo: null });
+    known.set(token, { status: "valid", id: "x", name, roles, scope: null, expiresAt: null, boundTo: null });
     return { token };
   },
 };
@@ -44,7 +44,7 @@ describe("the dev token", () => {
     ["a revocation", { status: "revoked", at: new Date(0) }],
     [
       "a token of somebody else in the file",
-      { status: "valid", id: "y", name: "pat", roles: ["viewer"], expiresAt: null, boundTo: null },
+      { status: "valid", id: "y", name: "pat", roles: ["viewer"], scope: null, expiresAt: null, boundTo: null },
     ],
   ])("is made anew after %s", async (_what, verdict) => {
     await writeFile(join(dataDir, "dev-token"), "old\n");

@@ -7,7 +7,9 @@ import { createAccess } from "./access.ts";
 import { createFieldRoles } from "./field-roles.ts";
 
 const METHOD = "millwright.v1.RackService/StartRackMaintenance";
-const access = createAccess([{ [METHOD]: ["operator"], [`${METHOD} include_assigned`]: ["admin"] }]);
+const access = createAccess([
+  { group: null, roles: { [METHOD]: ["operator"], [`${METHOD} include_assigned`]: ["admin"] } },
+]);
 
 /** As every server does around its handlers. */
 const mapErrors: Interceptor = (next) => async (request) => {
@@ -50,7 +52,7 @@ test("a field with a row of its own takes its role besides that of the method", 
 });
 
 test("a row that names a field which the request lacks denies the method, and does not go unnoticed", async () => {
-  const wrong = createAccess([{ [METHOD]: "anyone", [`${METHOD} no_such`]: ["admin"] }]);
+  const wrong = createAccess([{ group: null, roles: { [METHOD]: "anyone", [`${METHOD} no_such`]: ["admin"] } }]);
   const transport = createRouterTransport(
     ({ rpc }) => rpc(RackService.method.startRackMaintenance, () => ({ requestId: "r" })),
     { router: { interceptors: [createFieldRoles(wrong)] } },

@@ -1,3 +1,4 @@
+import type { Scope } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 
@@ -5,6 +6,8 @@ import { isPrintable } from "../../kernel/printable.ts";
 export interface Identity {
   readonly name: string;
   readonly roles: readonly string[];
+  /** What the credentials are limited to; absent: to their roles alone. */
+  readonly scope?: Scope;
   /** The fleet node that the credentials speak for, and the token that says so; absent: they are a caller's own. */
   readonly agent?: { readonly nodeId: string; readonly tokenId: string };
   /** From then on the credentials let nobody in; absent: they do not run out. */

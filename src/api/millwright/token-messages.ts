@@ -3,9 +3,10 @@ import type { CreateTokenRequest, TokenSchema } from "../../../contract/millwrig
 import type { CreateToken, ListedToken } from "../../services/system/tokens.ts";
 import { dateFrom, timestampOf } from "../convert/fields.ts";
 
-export const createTokenFrom = ({ name, roles, expiresAt }: CreateTokenRequest): CreateToken => ({
+export const createTokenFrom = ({ name, roles, scope, expiresAt }: CreateTokenRequest): CreateToken => ({
   name,
   roles,
+  ...(scope && { scope: { methods: scope.methods } }),
   expiresAt: dateFrom(expiresAt, "expires_at"),
 });
 
@@ -18,4 +19,5 @@ export const tokenOf = (row: ListedToken): MessageInitShape<typeof TokenSchema> 
   revokedAt: timestampOf(row.revokedAt),
   lastUsedAt: timestampOf(row.lastUsedAt),
   validUntil: timestampOf(row.validUntil),
+  ...(row.scope && { scope: { methods: [...row.scope.methods] } }),
 });

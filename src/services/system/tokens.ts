@@ -1,3 +1,4 @@
+import { printScope, type Scope } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { type ListedToken, tokenListingFor } from "../../store/access/token-list.ts";
@@ -9,6 +10,7 @@ import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
 import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
+import { isMethodGroup, METHOD_GROUPS } from "../call/method-groups.ts";
 import { isRole, ROLES, type Role } from "../call/roles.ts";
 
 export type { ListedToken } from "../../store/access/token-list.ts";
@@ -20,6 +22,8 @@ export const TOKEN_KIND = "token";
 export interface CreateToken {
   readonly name: string;
   readonly roles: readonly string[];
+  /** Absent: it is limited by its roles alone. */
+  readonly scope?: Scope;
   /** Null: it lasts as long as tokens may. */
   readonly expiresAt: Date | null;
   /** Has no greatest age, and shares its name. */
@@ -36,6 +40,7 @@ export async function createToken(
 ): Promise<{ readonly id: string; readonly token: string; readonly validUntil: Date | null }> {
   const name = checkName(input.name);
   const roles = checkRoles(input.roles);
+  const scope = checkScope(input.scope);
   const { expiresAt, ageless = false } = input;
   const maxAge = maxAgeOf(deps);
   const now = nowOf(deps);
@@ -47,8 +52,13 @@ export async function createToken(
   if (!ageless && deps.tokenRules?.configured.includes(name)) throw nameTaken(name, "the configuration (auth.tokens)");
   const work = async (tx: Transaction) => {
     await store.giveUpName(tx, name, now, maxAge);
-    const created = await store.createToken(tx, { name, roles, createdBy: actorOf(caller), expiresAt, ageless });
-    const data = { name, roles, expires_at: expiresAt?.toISOString() ?? null };
+    const created = await store.createToken(tx, { name, roles, scope, createdBy: actorOf(caller), expiresAt, ageless });
+    const data = {
+      name,
+      roles,
+      ...(scope && { scope: printScope(scope) }),
+      expires_at: expiresAt?.toISOString() ?? null,
+    };
     await journal.append(tx, [{ ...entryOf(caller, created.id), version: 1, type: "created", data }]);
     journal.announce(tx);
     const { id, token, agedFrom } = created;
@@ -121,4 +131,17 @@ function checkRoles(words: readonly string[]): Role[] {
   if (words.length > 0 && odd === undefined) return [...new Set(words.filter(isRole))];
   const why = odd === undefined ? "at least one is required" : `${JSON.stringify(odd.slice(0, 80))} is no role`;
   throw new AppError("invalid_argument", `roles: ${why}; roles are ${ROLES.join(", ")}`, { field: "roles" });
+}
+
+/** Null where nothing is limited. */
+function checkScope(scope: Scope | undefined): Scope | null {
+  const methods = [...new Set(scope?.methods)];
+  const odd = methods.find((word) => !isMethodGroup(word));
+  if (odd !== undefined)
+    throw new AppError(
+      "invalid_argument",
+      `scope.methods: ${JSON.stringify(odd.slice(0, 80))} is no group of methods; groups are ${METHOD_GROUPS.join(", ")}`,
+      { field: "scope.methods" },
+    );
+  return methods.length === 0 ? null : { methods };
 }

@@ -1,6 +1,6 @@
 import { defineFields } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
-import { type MaxAge, TOKEN_COLUMNS, type TokenRow } from "./tokens.ts";
+import { type MaxAge, TOKEN_COLUMNS, TOKEN_ROLES, type TokenRow } from "./tokens.ts";
 
 /** With when it ends; null: never. */
 export type ListedToken = TokenRow & { readonly validUntil: Date | null };
@@ -17,7 +17,8 @@ function standingOf({ revokedAt, validUntil }: ListedToken, now: Date): (typeof 
 const FIELDS = defineFields<ListedToken>()({
   id:           { type: "text", sql: "t.id", sort: "set", doc: "The token's id.", of: ({ id }) => id },
   name:         { type: "text", sql: "t.name", sort: "set", doc: "Who calls with it.", of: ({ name }) => name },
-  role:         { type: "tags", sql: "t.roles", doc: "One of its roles.", of: ({ roles }) => roles },
+  role:         { type: "tags", sql: TOKEN_ROLES, doc: "One of its roles.", of: ({ roles }) => roles },
+  scoped:       { type: ["true", "false"], sql: "(case when t.scope is null then 'false' else 'true' end)", doc: "It is limited to some methods or things.", of: ({ scope }) => String(scope !== null) },
   status:       { type: STANDINGS, sql: STANDING, doc: "Whether calls with it are accepted.", of: (token, _, now) => standingOf(token, now) },
   created_by:   { type: "text", sql: "t.created_by", sort: "set", doc: "Who created it.", of: ({ createdBy }) => createdBy },
   created_at:   { type: "time", sql: "t.created_at", sort: "set", doc: "When it was created.", of: ({ createdAt }) => createdAt },

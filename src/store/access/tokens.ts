@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Scope } from "../../kernel/access/scope.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
@@ -7,6 +8,8 @@ export interface TokenRow {
   readonly id: string;
   readonly name: string;
   readonly roles: readonly string[];
+  /** Null: it is limited by its roles alone. */
+  readonly scope: Scope | null;
   readonly createdAt: Date;
   readonly createdBy: string;
   readonly expiresAt: Date | null;
@@ -19,7 +22,10 @@ export interface TokenRow {
 /** The greatest age of tokens; null: they may grow as old as they like. */
 export type MaxAge = Duration | null;
 
-export const TOKEN_COLUMNS = `id, name, roles, created_at as "createdAt", created_by as "createdBy", expires_at as "expiresAt",
+/** Those with a scope have their roles apart: a replica that knows nothing of scopes must find none. */
+export const TOKEN_ROLES = "coalesce(scoped_roles, roles)";
+
+export const TOKEN_COLUMNS = `id, name, ${TOKEN_ROLES} as roles, scope, created_at as "createdAt", created_by as "createdBy", expires_at as "expiresAt",
   revoked_at as "revokedAt", last_used_at as "lastUsedAt", case when not ageless and bound_to is null then aged_from end as "agedFrom"`;
 
 /** When the token stops working: at the end that it was given or at the greatest age, whichever comes first. Null: never. */
@@ -40,6 +46,8 @@ export interface NewToken {
   readonly name: string;
   readonly roles: readonly string[];
   readonly createdBy: string;
+  /** Absent: it is limited by its roles alone. */
+  readonly scope?: Scope | null;
   /** Absent: it does not expire. */
   readonly expiresAt?: Date | null;
   /** It has no greatest age, and others may bear its name. */
@@ -71,13 +79,15 @@ export async function createBoundToken(
 /** The token itself is in the answer alone; the database keeps its hash. */
 export async function createToken(
   db: Queryable,
-  { name, roles, createdBy, expiresAt = null, ageless = false }: NewToken,
+  { name, roles, createdBy, scope = null, expiresAt = null, ageless = false }: NewToken,
 ): Promise<{ id: string; token: string; agedFrom: Date | null }> {
   const { id, token } = tokenFrom(randomBytes(40));
   const [row] = await db.query<{ agedFrom: Date }>(
-    `insert into tokens (id, name, roles, hash, created_by, expires_at, ageless) values ($1, $2, $3::text[], $4, $5, $6, $7)
+    `insert into tokens (id, name, roles, hash, created_by, expires_at, ageless, scope, scoped_roles)
+     values ($1, $2, case when $8::jsonb is null then $3::text[] else '{}' end, $4, $5, $6, $7, $8,
+             case when $8::jsonb is not null then $3::text[] end)
      returning aged_from as "agedFrom"`,
-    [id, name, roles, hashOf(token), createdBy, expiresAt, ageless],
+    [id, name, roles, hashOf(token), createdBy, expiresAt, ageless, scope],
   );
   failPoint("tokens:created");
   return { id, token, agedFrom: ageless ? null : (row?.agedFrom ?? null) };
@@ -101,6 +111,7 @@ export type TokenVerdict =
       readonly id: string;
       readonly name: string;
       readonly roles: readonly string[];
+      readonly scope: Scope | null;
       readonly expiresAt: Date | null;
       /** The one thing that the bearer speaks for; null: for itself. */
       readonly boundTo: string | null;
@@ -127,8 +138,8 @@ export async function verifyToken(
   if (row.revokedAt !== null) return { status: "revoked", at: row.revokedAt };
   const expiresAt = endOfToken(row, maxAge);
   if (expiresAt !== null && expiresAt <= now) return { status: "expired", at: expiresAt };
-  const { name, roles, boundTo } = row;
-  return { status: "valid", id, name, roles, expiresAt, boundTo };
+  const { name, roles, scope, boundTo } = row;
+  return { status: "valid", id, name, roles, scope, expiresAt, boundTo };
 }
 
 /**

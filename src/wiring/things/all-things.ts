@@ -49,7 +49,10 @@ export const explainersOf = (things: readonly ThingParts[]): Explainers =>
   new Map(things.flatMap(({ store, explain }) => (explain ? [[store.lifecycle.kind, explain] as const] : [])));
 
 export const accessOf = (things: readonly ThingParts[]): Access =>
-  createAccess([...things.map(({ roles = {} }) => roles), SHARED_ROLES]);
+  createAccess([
+    ...things.map(({ roles = {}, methodGroup = null }) => ({ roles, group: methodGroup })),
+    ...SHARED_ROLES,
+  ]);
 
 /** What the server has, for those that need no other things: tests, measurements and the generated pages. */
 export const allStores = storesOf(allThings);

@@ -23,6 +23,7 @@ export const expectedRack = defineThing({
   explain: (deps, id) => explainAnyThing(deps, expectedRackStore.lifecycle.kind, id, "millwright expected-rack list"),
   methods: ({ services }) => [partOf(Forge, forgeExpectedRacks(services))],
   words: { short: "er" },
+  methodGroup: "expected",
   // biome-ignore format: a table is read by its columns
   roles: {
     "forge.Forge/GetExpectedRack":          READERS,

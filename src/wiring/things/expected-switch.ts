@@ -36,6 +36,7 @@ export const expectedSwitch = defineThing({
   methods: ({ services }) => [partOf(Forge, forgeExpectedSwitches(services))],
   listing: expectedSwitchListing,
   words: { short: "esw", idLength: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d".length },
+  methodGroup: "expected",
   // biome-ignore format: a table is read by its columns
   roles: {
     "forge.Forge/GetExpectedSwitch":             READERS,

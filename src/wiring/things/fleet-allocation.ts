@@ -21,6 +21,7 @@ export const fleetAllocation = defineThing<FleetAllocation>({
     explainAnyThing(deps, fleetAllocationStore.lifecycle.kind, id, "millwright fleet allocation list"),
   methods: ({ services }) => [partOf(FleetAllocationService, fleetAllocations(services))],
   routes: (deps) => [...allocationRoutes(deps), ...roceRoutes(deps)],
+  methodGroup: "fleet",
   // biome-ignore format: a table is read by its columns
   roles: {
     "millwright.v1.FleetAllocationService/RequestAllocation":      ["operator"],

@@ -92,6 +92,7 @@ export const fleetNode = defineThing<FleetNode>({
       ? [partOf(FleetNodeService, fleetNodes(services)), partOf(FleetNodeService, fleetJobs({ ...services, ...runs }))]
       : [],
   routes: nodeRoutes,
+  methodGroup: "fleet",
   roles,
   listing: fleetNodeListing,
 });

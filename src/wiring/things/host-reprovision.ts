@@ -86,6 +86,7 @@ export const hostReprovision = defineThing({
   runTarget,
   explain: explainHostReprovision,
   methods: ({ services }) => [partOf(MachineLifecycleService, hostReprovisions(services))],
+  methodGroup: "machines",
   // biome-ignore format: a table is read by its columns
   roles: {
     "millwright.v1.MachineLifecycleService/ReprovisionMachine": ["operator"],

@@ -18,6 +18,7 @@ export const install = defineThing({
   listing: installListing,
   words: { short: "node" },
   // Firmware and installers have no credentials: who may report is the tokens' affair.
+  methodGroup: "installs",
   // biome-ignore format: a table is read by its columns
   roles: {
     "GET /api/v1/boot":                                   "anyone",

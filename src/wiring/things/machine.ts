@@ -111,6 +111,7 @@ export const machine = defineThing<Machine>({
   ],
   words: { short: "m" },
   listing: machineListing,
+  methodGroup: "machines",
   // biome-ignore format: a table is read by its columns
   roles: {
     "baremetal.v1.MachineService/RegisterMachine":        ["operator"],

@@ -50,6 +50,7 @@ export const powerShelf = defineThing({
   ],
   listing: powerShelfListing,
   words: { short: "ps", idLength: "ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
+  methodGroup: "power-shelves",
   // The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
   // biome-ignore format: a table is read by its columns
   roles: {

@@ -36,6 +36,7 @@ export const rackFirmware = defineThing({
     partOf(RackFirmwareService, rackFirmwareMethods(services)),
   ],
   words: { short: "rfw" },
+  methodGroup: "firmware",
   // biome-ignore format: a table is read by its columns
   roles: {
     "forge.Forge/CreateRackFirmware":                     ["ForgeAdminCLI"],

@@ -66,6 +66,7 @@ export const rack = defineThing<Rack>({
   runTarget,
   explain: explainRack,
   methods: rackMethods,
+  methodGroup: "racks",
   roles: rackRoles,
   listing: rackListing,
 });

@@ -56,6 +56,7 @@ export const run = defineThing({
   methods,
   listing: runListing,
   words: { idLength: "run-0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d".length },
+  methodGroup: "runs",
   // biome-ignore format: a table is read by its columns
   roles: {
     "baremetal.v1.PlanService/GetPlan":                   ["viewer"],

@@ -52,6 +52,7 @@ export const switchThing = defineThing({
   ],
   listing: switchListing,
   words: { short: "sw", idLength: "sw100nss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
+  methodGroup: "switches",
   // The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
   // biome-ignore format: a table is read by its columns
   roles: {

@@ -19,6 +19,7 @@ import type { AnyStep } from "../../runs/model/step.ts";
 import type { Runbooks } from "../../runs/steps/scripts/runbooks.ts";
 import type { Workflows } from "../../runs/workflows/workflow.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import type { MethodGroup } from "../../services/call/method-groups.ts";
 import type { Explainer } from "../../services/explain/explain.ts";
 import type { EventSource } from "../../services/system/watch.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
@@ -136,6 +137,8 @@ export interface ThingParts<T extends Thing = Thing> {
   readonly routes?: (deps: RouteDeps) => readonly AnyRoute[];
   /** Who may call its methods and routes. */
   readonly roles?: MethodRoles;
+  /** What a scope must name for them. Absent: no token with a scope may call them. */
+  readonly methodGroup?: MethodGroup;
   readonly words?: KindWords;
   /** How callers list it: what they filter and sort by. */
   readonly listing?: AnyListing;

@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { servedMethods } from "../../../scripts/generate/served-services.ts";
 import { loadConfig } from "../../../src/config.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
+import { METHOD_GROUPS } from "../../../src/services/call/method-groups.ts";
 import { AGENT_ROLE, expandRoles, ROLES } from "../../../src/services/call/roles.ts";
-import { createBoundToken, tokenFrom } from "../../../src/store/access/tokens.ts";
+import { createBoundToken, createToken, tokenFrom } from "../../../src/store/access/tokens.ts";
 import { type Server, startServer } from "../../../src/wiring/server.ts";
 import { access } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -16,15 +17,26 @@ import { type MatrixCalls, type Outcome, openMatrixCalls } from "../../support/r
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 const ANONYMOUS = "no credentials";
-const CALLERS = [...ROLES, AGENT_ROLE, ANONYMOUS] as const;
-type MatrixCaller = (typeof CALLERS)[number];
+const BY_ROLE = [...ROLES, AGENT_ROLE, ANONYMOUS] as const;
+/** Administrators whose tokens are limited to one group of methods, or to all others. */
+const SCOPES: ReadonlyMap<string, readonly string[]> = new Map(
+  METHOD_GROUPS.flatMap((group) => [
+    [`only ${group}`, [group]],
+    [`all but ${group}`, METHOD_GROUPS.filter((other) => other !== group)],
+  ]),
+);
+const callersByRole = (): readonly string[] => BY_ROLE;
+function callersByScope(method: string): readonly string[] {
+  const group = access.groupOf(method) ?? "any";
+  return group === "any" ? ["only runs", "all but runs"] : [`only ${group}`, `all but ${group}`];
+}
 const NODE = "fn-matrix";
 
 let database: TestDatabase;
 let directory: string;
 let server: Server;
 let calls: MatrixCalls;
-const tokens = new Map<MatrixCaller, string>(ROLES.map((role) => [role, `token of ${role}`.replaceAll(" ", "-")]));
+const tokens = new Map<string, string>(ROLES.map((role) => [role, `token of ${role}`.replaceAll(" ", "-")]));
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -50,6 +62,10 @@ beforeAll(async () => {
     ...{ name: NODE, roles: [AGENT_ROLE], createdBy: "test", boundTo: NODE },
   });
   tokens.set(AGENT_ROLE, agent.token);
+  for (const [name, methods] of SCOPES) {
+    const made = await createToken(database.db, { name, roles: ["admin"], scope: { methods }, createdBy: "test" });
+    tokens.set(name, made.token);
+  }
   calls = openMatrixCalls(server.grpcAddress, server.httpUrl);
 });
 afterAll(async () => {
@@ -60,24 +76,28 @@ afterAll(async () => {
 });
 
 /** What the tables of roles say of a cell. */
-function declared(method: string, caller: MatrixCaller): "let in" | "denied" | "anonymous" {
+function declared(method: string, caller: string): "let in" | "denied" | "anonymous" {
   const allowed = access.allowedFor(method);
   if (allowed === "anyone") return "let in";
   if (caller === ANONYMOUS) return "anonymous";
-  const held = expandRoles([caller]);
-  return allowed.some((role) => held.has(role)) ? "let in" : "denied";
+  const scope = SCOPES.get(caller);
+  const held = expandRoles([scope ? "admin" : caller]);
+  const group = access.groupOf(method);
+  const isInScope = !scope || group === "any" || (group !== null && scope.includes(group));
+  return isInScope && allowed.some((role) => held.has(role)) ? "let in" : "denied";
 }
 
 const seen = (outcome: Outcome) => (typeof outcome === "string" ? outcome : "let in");
 
 interface Cell {
   readonly method: string;
-  readonly caller: MatrixCaller;
+  readonly caller: string;
   readonly outcome: Outcome;
 }
 
 /** Every row as every caller, some at a time. */
 async function callAll<T>(
+  callersOf: (method: string) => readonly string[],
   rows: readonly T[],
   of: (row: T) => { readonly method: string; readonly call: (token: string | undefined) => Promise<Outcome> },
 ): Promise<Cell[]> {
@@ -86,7 +106,7 @@ async function callAll<T>(
   const work = async () => {
     for (const row of pending) {
       const { method, call } = of(row);
-      for (const caller of CALLERS) cells.push({ method, caller, outcome: await call(tokens.get(caller)) });
+      for (const caller of callersOf(method)) cells.push({ method, caller, outcome: await call(tokens.get(caller)) });
     }
   };
   await Promise.all(Array.from({ length: 16 }, work));
@@ -111,49 +131,84 @@ test("every method and every route is a row of the matrix", () => {
   expect([...methods.map(nameOf), ...fields, ...routes].sort()).toEqual([...access.methods].sort());
 });
 
-test("over gRPC, each role may call what the tables say, and nothing else", async () => {
-  const cells = await callAll(methods, (method) => ({
-    method: nameOf(method),
-    call: (token) => calls.grpc(method, token),
-  }));
-  compare(cells);
-  expect(doings(cells, ["invalid_argument"])).toEqual([]);
+test("each method that not all roles may call is in a group, but for those that no scope allows", () => {
+  const ungrouped = access.methods.filter((key) => access.groupOf(key) === null);
+  expect(ungrouped.filter((key) => !key.includes("/internal/v1/")).sort()).toEqual([
+    "millwright.v1.SecretKeyService/ListSecretKeys",
+    "millwright.v1.SecretKeyService/RotateSecretKey",
+    "millwright.v1.TokenService/CreateToken",
+    "millwright.v1.TokenService/RevokeToken",
+  ]);
 });
 
-test("as JSON, each role may call what the tables say, and nothing else", async () => {
-  // Both ways at the same time takes HTTP/2.
-  const overHttp1 = methods.filter(({ methodKind }) => methodKind !== "bidi_streaming");
-  const cells = await callAll(overHttp1, (method) => ({
-    method: nameOf(method),
-    call: (token) => calls.json(method, token),
-  }));
-  compare(cells);
-  expect(doings(cells, ["invalid_argument"])).toEqual([]);
-});
+// Both ways at the same time takes HTTP/2.
+const overHttp1 = methods.filter(({ methodKind }) => methodKind !== "bidi_streaming");
+const routes = access.methods.filter((key) => /^[A-Z]+ \//.test(key));
+const pathOf = (route: string) =>
+  route
+    .replace("*", "x")
+    .replace(/\{id\}/, NODE)
+    .replace(/\{\w+\}/g, "x");
 
-test("over REST, each role may use the routes that the tables say, and no other", async () => {
-  const routes = access.methods.filter((key) => /^[A-Z]+ \//.test(key));
-  const pathOf = (route: string) =>
-    route
-      .replace("*", "x")
-      .replace(/\{id\}/, NODE)
-      .replace(/\{\w+\}/g, "x");
-  const cells = await callAll(routes, (method) => ({ method, call: (token) => calls.rest(pathOf(method), token) }));
-  compare(cells);
-  const owned = cells.filter(({ method }) => method.includes("/v1/") && access.allowedFor(method) !== "anyone");
-  expect(doings(owned, ["HTTP 422"])).toEqual([]);
-});
+describe.each([
+  ["role", callersByRole],
+  ["scope", callersByScope],
+] as const)("by %s", (_, callersOf) => {
+  test("each method may be called over gRPC as the tables say, and no other", async () => {
+    const rowOf = (method: DescMethod) => ({
+      method: nameOf(method),
+      call: (token?: string) => calls.grpc(method, token),
+    });
+    const cells = await callAll(callersOf, methods, rowOf);
+    compare(cells);
+    expect(doings(cells, ["invalid_argument"])).toEqual([]);
+  });
 
-test("a field of a request takes its own role, over gRPC and as JSON", async () => {
-  const fields = methods.flatMap((method) =>
-    access.fieldsOf(nameOf(method)).map((field) => ({ method, field, key: `${nameOf(method)} ${field}` })),
-  );
-  expect(fields.length).toBeGreaterThan(0);
-  for (const transport of ["grpc", "json"] as const)
-    compare(
-      await callAll(fields, ({ method, field, key }) => ({
-        method: key,
-        call: (token) => calls[transport](method, token, field),
-      })),
+  test("each method may be called as JSON as the tables say, and no other", async () => {
+    const rowOf = (method: DescMethod) => ({
+      method: nameOf(method),
+      call: (token?: string) => calls.json(method, token),
+    });
+    const cells = await callAll(callersOf, overHttp1, rowOf);
+    compare(cells);
+    expect(doings(cells, ["invalid_argument"])).toEqual([]);
+  });
+
+  test("each route may be used as the tables say, and no other", async () => {
+    const rowOf = (method: string) => ({ method, call: (token?: string) => calls.rest(pathOf(method), token) });
+    const cells = await callAll(callersOf, routes, rowOf);
+    compare(cells);
+    const owned = cells.filter(({ method }) => method.includes("/v1/") && access.allowedFor(method) !== "anyone");
+    expect(doings(owned, ["HTTP 422"])).toEqual([]);
+  });
+
+  test("each field with a row of its own takes what that says, over gRPC and as JSON", async () => {
+    const fields = methods.flatMap((method) =>
+      access.fieldsOf(nameOf(method)).map((field) => ({ method, field, key: `${nameOf(method)} ${field}` })),
     );
+    expect(fields.length).toBeGreaterThan(0);
+    for (const transport of ["grpc", "json"] as const)
+      compare(
+        await callAll(callersOf, fields, ({ method, field, key }) => ({
+          method: key,
+          call: (token) => calls[transport](method, token, field),
+        })),
+      );
+  });
+});
+
+test("a refusal names the caller, the scope and what it lacks, whatever the transport", async () => {
+  const token = tokens.get("only runs") ?? "";
+  const says = (method: string, group: string) =>
+    `'only runs' (scope methods=runs) may not call ${method}; it is in the group ${group}`;
+  const ask = async (path: string) => {
+    const answer = await fetch(`${server.httpUrl}${path}`, {
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(path.includes("Service") && { method: "POST", body: "{}" }),
+    });
+    return (await answer.json()) as { message?: string; detail?: string };
+  };
+  const method = "baremetal.v1.MachineService/ListMachines";
+  expect((await ask(`/${method}`)).message).toContain(says(method, "machines"));
+  expect((await ask("/api/v1/nodes")).detail).toContain(says("GET /api/v1/nodes", "installs"));
 });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { silentLog } from "../../../src/kernel/log.ts";
+import { createToken, verifyToken } from "../../../src/store/access/tokens.ts";
 import { MIGRATIONS_DIRECTORY, migrate } from "../../../src/store/postgres/migrate.ts";
 import { createTestDatabase } from "../../support/database.ts";
 
@@ -36,4 +37,17 @@ test("an upgrade counts the age of tokens from itself, renames duplicates that w
   );
   expect(rows.every(({ young }) => young)).toBe(true);
   expect(rows.flatMap(({ ageless }, at) => (ageless ? [at] : []))).toEqual([4, 5]);
+});
+
+test("a replica that knows nothing of scopes finds no role in a token that has one", async () => {
+  const { db, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  const { id, token } = await createToken(db, {
+    ...{ name: "ci", roles: ["admin"], createdBy: "test" },
+    scope: { methods: ["runs"] },
+  });
+  expect(await db.query("select roles from tokens where id = $1", [id])).toEqual([{ roles: [] }]);
+  expect(await verifyToken(db, token, new Date())).toMatchObject({ roles: ["admin"], scope: { methods: ["runs"] } });
+  const widened = db.execute("update tokens set roles = '{admin}' where id = $1", [id]);
+  await expect(widened).rejects.toThrow("tokens_scoped_roles");
 });

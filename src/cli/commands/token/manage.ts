@@ -9,9 +9,11 @@ import { printDone, printList } from "../../terminal/printing.ts";
 import { clockTime, isoTime, parseDuration, toDate } from "../../terminal/times.ts";
 import type { ListOptions } from "../options/list-options.ts";
 import { readList } from "../options/read-list.ts";
+import { parseScope, scopeText } from "./scope.ts";
 
 export interface CreateTokenOptions {
   readonly role: readonly string[];
+  readonly scope?: readonly string[];
   readonly expiresIn?: string;
 }
 
@@ -25,6 +27,7 @@ export async function createToken(session: Session, name: string, options: Creat
     {
       name,
       roles: [...options.role],
+      ...(options.scope && { scope: parseScope(options.scope) }),
       ...(expiresAt === undefined
         ? {}
         : { expiresAt: create(TimestampSchema, { seconds: BigInt(Math.floor(expiresAt / 1000)) }) }),
@@ -63,6 +66,7 @@ const columns: readonly Column<Token>[] = [
   { title: "ID", cell: ({ id }) => id },
   { title: "NAME", cell: ({ name }) => name },
   { title: "ROLES", cell: ({ roles }) => roles.join(" ") },
+  { title: "SCOPE", cell: ({ scope }) => scopeText(scope) },
   { title: "STATUS", cell: standing, plain: (token) => standing(token, new Date()) },
   {
     title: "CREATED",

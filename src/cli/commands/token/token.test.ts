@@ -17,13 +17,23 @@ test("a new token alone goes to the output, so that it can be sent into a file",
           validUntil: { seconds: 60n },
         }),
       }),
-    "token create ci --role operator viewer --expires-in 1d",
+    "token create ci --role operator viewer --scope methods=runs,machines --expires-in 1d",
     { now: new Date(0) },
   );
   const err = expect.stringMatching(/^Token t1 for ci, valid until 1970-01-01 \S+; it is shown only this once:\n$/);
   expect(result).toEqual({ code: 0, out: "mw_secret\n", err });
   expect(sent[0]).toMatchObject({ name: "ci", roles: ["operator", "viewer"], expiresAt: { seconds: 86_400n } });
+  expect(sent[0]?.scope?.methods).toEqual(["runs", "machines"]);
 });
+
+test.each(["nothing", "methods=", "methods=runs,,machines", "rooms=a"])(
+  "a scope %s is refused by itself",
+  async (word) => {
+    const { code, err } = await runAgainst(() => {}, ["token", "create", "ci", "--role", "viewer", "--scope", word]);
+    expect(code).toBe(2);
+    expect(err).toContain("is not methods=A,B");
+  },
+);
 
 test("the list turns pages and tells which tokens still work", async () => {
   const { out } = await runAgainst(
@@ -31,7 +41,10 @@ test("the list turns pages and tells which tokens still work", async () => {
       router.service(TokenService, {
         listTokens: ({ pageToken }) =>
           pageToken === ""
-            ? { tokens: [{ id: "a", name: "one", expiresAt: { seconds: 1n } }], nextPageToken: "p" }
+            ? {
+                tokens: [{ id: "a", name: "one", scope: { methods: ["runs"] }, expiresAt: { seconds: 1n } }],
+                nextPageToken: "p",
+              }
             : {
                 tokens: [
                   { id: "b", name: "two" },
@@ -42,10 +55,10 @@ test("the list turns pages and tells which tokens still work", async () => {
       }),
     "token list",
   );
-  expect(out).toMatch(/a +one +- +expired/);
-  expect(out).toMatch(/b +two +- +valid/);
-  expect(out).toMatch(/d +four +- +ends soon/);
-  expect(out).toMatch(/c +three +- +revoked/);
+  expect(out).toMatch(/a +one +- +methods=runs +expired/);
+  expect(out).toMatch(/b +two +- +- +valid/);
+  expect(out).toMatch(/d +four +- +- +ends soon/);
+  expect(out).toMatch(/c +three +- +- +revoked/);
 });
 
 test("the list takes a filter, an order, a limit and a total", async () => {

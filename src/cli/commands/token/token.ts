@@ -17,10 +17,14 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
         .choices(roles)
         .makeOptionMandatory(),
     )
+    .option(
+      "--scope <limit...>",
+      "what it is limited to besides, such as methods=runs,machines; several limits must all be kept to",
+    )
     .option("--expires-in <duration>", "when it ends, such as 30d; at the server's auth.token_max_age at the latest")
     .addHelpText(
       "after",
-      "\nRoles: admin may do everything; operator may also change things; viewer may only read. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExample:\n  millwright token create ci --role operator --expires-in 30d > token",
+      "\nRoles: admin may do everything; operator may also change things; viewer may only read. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExamples:\n  millwright token create ci --role operator --expires-in 30d > token\n  millwright token create repaver --role operator --scope methods=runs,machines > token",
     )
     .action((name: string, options: CreateTokenOptions) =>
       run(async (session) => (await load()).createToken(session, name, options)),

@@ -26,12 +26,13 @@ const widget = defineLifecycle<Thing>()({
     idle: { rest: true, doc: "At rest | for now." },
     testing: { sla: minutes(5), deadline: minutes(4), claims: true, doc: "Being tested." },
     retired: { terminal: true, doc: "No more." },
+    broken: { rest: true, trouble: true, doc: "Waits for people." },
   },
   transitions: [
     ["idle", when(isWorn), "testing", { carries: oldParts }],
     ["testing", on("passed"), "idle", { clears: [{ field: "facts", carried: () => null }] }],
     ["testing", onFailure("broke"), STAY, { provided: brokeBefore }],
-    ["testing", onFailure("broke"), GONE],
+    ["testing", onFailure("broke"), "broken"],
     ["idle", reported("hummed"), STAY, { sets: humCount }],
     ["idle", caused("house_burnt"), GONE, { added: "houses burn" }],
     [ANY, asked("retire"), "retired"],
@@ -48,6 +49,7 @@ test("every state has a row with its kind, SLA, deadline, claim and meaning", ()
   expect(lines).toContain("| `idle` | resting | – | – | – | At rest \\| for now. |");
   expect(lines).toContain("| `testing` | working | 5m | 4m | held | Being tested. |");
   expect(lines).toContain("| `retired` | terminal | – | – | – | No more. |");
+  expect(lines).toContain("| `broken` | resting, trouble | – | – | – | Waits for people. |");
 });
 
 test("every transition has a row below its owner", () => {
@@ -82,7 +84,7 @@ test("the diagram has an arrow for every row", () => {
     "    idle --> testing : is worn",
     "    testing --> idle : passed",
     "    testing --> testing : broke (failure)",
-    "    testing --> [*] : broke (failure)",
+    "    testing --> broken : broke (failure)",
     "    idle --> idle : hummed",
     "    idle --> [*] : house burnt",
     "    any_state --> retired : retire",

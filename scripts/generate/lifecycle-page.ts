@@ -36,7 +36,7 @@ export function lifecyclePage(lifecycle: AnyLifecycle): string {
     `\`\`\`mermaid\n${diagram(lifecycle)}\n\`\`\``,
     "## States",
     states(lifecycle),
-    "A working state has an SLA: a thing that is there for longer is shown as stuck, with the reason why it waits. After its deadline, waiting and retrying end along the failure transition. While a state holds the claim, no other work begins on the thing.",
+    "A working state has an SLA: a thing that is there for longer is shown as stuck, with the reason why it waits. After its deadline, waiting and retrying end along the failure transition. While a state holds the claim, no other work begins on the thing. A state that means trouble says so: lists, counts and alerts go by that word.",
     "## Transitions",
     OWNERS.flatMap((owner) => transitionsOf(lifecycle, owner)),
     addedEdges(lifecycle),
@@ -64,7 +64,7 @@ const orDash = (duration: Duration | undefined): string => (duration === undefin
 function states({ states: specs }: AnyLifecycle): string {
   const rows = Object.entries(specs).map(([name, spec]) => [
     code(name),
-    spec.terminal ? "terminal" : spec.rest ? "resting" : "working",
+    `${spec.terminal ? "terminal" : spec.rest ? "resting" : "working"}${spec.trouble ? ", trouble" : ""}`,
     orDash(spec.sla),
     orDash(spec.deadline),
     spec.claims ? "held" : "–",

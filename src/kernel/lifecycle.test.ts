@@ -42,6 +42,11 @@ describe("a table does not load when", () => {
       "a row starts in b, which is no state",
     ],
     ["the initial state is unknown", load({ a: resting }, [], "b"), "the initial state b is no state"],
+    [
+      "the initial state means trouble",
+      load({ a: { ...resting, trouble: true } }, []),
+      "the initial state a means trouble, yet nothing went wrong",
+    ],
     ["nothing leads to a state", load({ a: resting, b: resting }, []), "nothing leads to b"],
     [
       "a state is reached only from states that are not reached themselves",

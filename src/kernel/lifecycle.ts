@@ -75,6 +75,11 @@ export interface StateSpec {
   readonly rest?: true;
   /** Nothing leads out, and `ANY` rows do not apply. */
   readonly terminal?: true;
+  /**
+   * Something went wrong, and somebody should know: lists, counts, metrics and alerts go by this word, and name no state. A terminal state with
+   * it is an end without success: nobody can act on the thing any more, but it counts among what failed.
+   */
+  readonly trouble?: true;
   /** A thing that is here for longer is shown as stuck. */
   readonly sla?: Duration;
   /** After this long, waiting and retrying end along the state's failure row. */
@@ -269,6 +274,8 @@ function findFaults<T extends Thing, S extends string>(lifecycle: Lifecycle<T, S
   }
   for (const name of [lifecycle.initial, ...(lifecycle.alsoInitial ?? [])])
     if (!known.has(name)) faults.push(`the initial state ${name} is no state`);
+    else if (lifecycle.states[name].trouble)
+      faults.push(`the initial state ${name} means trouble, yet nothing went wrong`);
   if (faults.length > 0) return faults;
 
   const reached = new Set<S>([lifecycle.initial, ...(lifecycle.alsoInitial ?? [])]);

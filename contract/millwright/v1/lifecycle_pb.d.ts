@@ -162,6 +162,13 @@ export declare type LifecycleState = Message<"millwright.v1.LifecycleState"> & {
    * @generated from field: google.protobuf.Duration deadline = 7;
    */
   deadline?: Duration | undefined;
+
+  /**
+   * Something went wrong, and somebody should know. With terminal it is an end without success, on which nobody can act any more.
+   *
+   * @generated from field: bool trouble = 8;
+   */
+  trouble: boolean;
 };
 
 /**

@@ -23,6 +23,7 @@ export const lifecycleOf = (lifecycle: Lifecycle<Thing>): MessageInitShape<typeo
     doc: spec.doc,
     resting: spec.rest ?? false,
     terminal: spec.terminal ?? false,
+    trouble: spec.trouble ?? false,
     sla: durationOf(spec.sla ?? null),
     holdsClaim: spec.claims ?? false,
     deadline: durationOf(spec.deadline ?? null),

@@ -31,10 +31,10 @@ export const fleetAllocationLifecycle = defineLifecycle<FleetAllocation>()({
     requested:      { sla: minutes(5),  doc: "Somebody asked for the node; nothing was done yet." },
     provisioning:   { sla: minutes(30), deadline: minutes(60), doc: "The node is prepared for whom it is for." },
     active:         { rest: true,       doc: "The node is in use." },
-    failed:         { terminal: true,   doc: "The node could not be prepared. Nobody uses it." },
+    failed:         { terminal: true, trouble: true, doc: "The node could not be prepared. Nobody uses it." },
     releasing:      { sla: minutes(15), deadline: minutes(30), doc: "What is left of the use is cleaned up." },
     released:       { terminal: true,   doc: "Nobody uses the node any more." },
-    release_failed: { rest: true,       doc: "The cleanup could not be proven: the node stays assigned until somebody asks again." },
+    release_failed: { rest: true, trouble: true, doc: "The cleanup could not be proven: the node stays assigned until somebody asks again." },
   },
 
   // biome-ignore format: a table is read by its columns

@@ -41,8 +41,8 @@ export const fleetTaskLifecycle = defineLifecycle<FleetTask>()({
     queued:     { sla: minutes(30), doc: "Waits for the agent of its node." },
     dispatched: { sla: hours(4),    doc: "The agent has taken it, and is waited for as long as it renews its lease." },
     completed:  { terminal: true,   doc: "The agent has done it." },
-    failed:     { terminal: true,   doc: "The agent says that it could not be done." },
-    expired:    { terminal: true,   doc: "No agent took it in time, or the agent that took it fell silent." },
+    failed:     { terminal: true, trouble: true, doc: "The agent says that it could not be done." },
+    expired:    { terminal: true, trouble: true, doc: "No agent took it in time, or the agent that took it fell silent." },
     cancelled:  { terminal: true,   doc: "Nobody needs it any more; no agent had taken it." },
   },
 

@@ -54,7 +54,7 @@ export const hostReprovisionLifecycle = defineLifecycle<HostReprovision>()({
     ready:                             { rest: true, doc: "Nothing is wrong with its firmware, as far as anybody has checked." },
     checking_firmware_v2:              { sla: hours(2), claims: true, doc: "A run compares its firmware with the default of its rack's hardware type, and writes what differs." },
     waiting_for_rack_firmware_upgrade: { sla: hours(4), doc: "Its rack renews its firmware." },
-    failed_firmware_upgrade:           { rest: true, doc: "Its firmware could not be renewed. It is tried again after a while, a few times; a request leads out at once." },
+    failed_firmware_upgrade:           { rest: true, trouble: true, doc: "Its firmware could not be renewed. It is tried again after a while, a few times; a request leads out at once." },
   },
 
   // biome-ignore format: a table is read by its columns

@@ -114,7 +114,7 @@ export const installLifecycle = defineLifecycle<Install>()({
     discovered:     { rest: true,                    doc: "Booted from the network and registered; awaits approval." },
     pending:        { rest: true,                    doc: "Approved; installs at its next boot from the network." },
     installing:     { sla: hours(4),  claims: true,  doc: "An installation is under way." },
-    install_failed: { rest: true,                    doc: "Failed three times; waits for people." },
+    install_failed: { rest: true, trouble: true, doc: "Failed three times; waits for people." },
     installed:      { rest: true,                    doc: "The installation is complete; awaits verification." },
     active:         { rest: true,                    doc: "In production use." },
     reprovision:    { rest: true,                    doc: "Marked to be installed anew." },

@@ -66,7 +66,7 @@ export const powerShelfLifecycle = defineLifecycle<PowerShelf>()({
     configuring:   { sla: minutes(5), doc: "Checking credentials and registering monitoring." },
     ready:         { rest: true,      doc: "In use and monitored; may be deleted or put into maintenance." },
     maintenance:   { sla: minutes(5), deadline: minutes(4), claims: true, doc: "Carrying out the power operation that an operator asked for, until the shelf is seen to have obeyed." },
-    error:         { rest: true,      doc: "An operation failed. A new request or a deletion leads out." },
+    error:         { rest: true, trouble: true, doc: "An operation failed. A new request or a deletion leads out." },
     deleting:      { sla: minutes(5), doc: "Being removed." },
   },
 

@@ -11,7 +11,7 @@ export const rackFirmwareLifecycle = defineLifecycle<CataloguedFirmware>()({
   states: {
     downloading: { sla: hours(1), deadline: hours(24), doc: "Its files are being downloaded and compared with their digests." },
     available:   { rest: true, doc: "All of its files are here, and are what their digests say." },
-    failed:      { rest: true, doc: "A file could not be downloaded, or is another one than its digest says." },
+    failed:      { rest: true, trouble: true, doc: "A file could not be downloaded, or is another one than its digest says." },
   },
 
   // biome-ignore format: a table is read by its columns

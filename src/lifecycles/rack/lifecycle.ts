@@ -117,7 +117,7 @@ export const rackLifecycle = defineLifecycle<Rack>()({
     maintenance: { sla: hours(4), claims: true, doc: "A run works on its devices: firmware, fabric, power." },
     validating:  { sla: minutes(15), claims: true, doc: "A run reads every device: it answers, is on, healthy and at its version." },
     ready:       { rest: true, doc: "In use; may be maintained." },
-    error:       { rest: true, doc: "Maintenance, validation, discovery or a device failed; its cause says which." },
+    error:       { rest: true, trouble: true, doc: "Maintenance, validation, discovery or a device failed; its cause says which." },
     deleting:    { sla: hours(1), doc: "Waits until no device names it any more." },
   },
 

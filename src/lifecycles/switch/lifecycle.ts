@@ -49,7 +49,7 @@ export const switchLifecycle = defineLifecycle<Switch>()({
     bom_validating: { sla: minutes(5), doc: "Reading its slot and tray index. What is missing is reported and stops nothing." },
     ready:          { rest: true,      doc: "In use and monitored." },
     reprovisioning: { sla: hours(4),   doc: "Its rack is maintained: waiting for its firmware, then for the fabric where that is configured too." },
-    error:          { rest: true,      doc: "Waits for a correction of its expected switch, or for the next maintenance of its rack." },
+    error:          { rest: true, trouble: true, doc: "Waits for a correction of its expected switch, or for the next maintenance of its rack." },
     deleting:       { sla: minutes(5), doc: "Being removed." },
   },
 

@@ -124,7 +124,7 @@ export const runLifecycle = defineLifecycle<RunThing>()({
     PENDING:   { sla: minutes(30), doc: "Accepted; waits for its target." },
     RUNNING:   { sla: hours(24), claims: true, doc: "Carries out its steps in order, each until it is proven." },
     SUCCEEDED: { terminal: true, doc: "Every step was proven." },
-    FAILED:    { terminal: true, doc: "A step failed after its retries." },
+    FAILED:    { terminal: true, trouble: true, doc: "A step failed after its retries." },
     CANCELED:  { terminal: true, doc: "A caller ended it; what it left behind is listed." },
   },
 

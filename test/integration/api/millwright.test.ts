@@ -33,6 +33,8 @@ describe("lifecycles", () => {
     expect(lifecycle).toMatchObject({ kind: "power_shelf", initial: "initializing" });
     const state = (name: string) => lifecycle?.states.find((one) => one.name === name);
     expect(state("ready")).toMatchObject({ resting: true, terminal: false, holdsClaim: false });
+    expect(state("ready")?.trouble).toBe(false);
+    expect(state("error")).toMatchObject({ resting: true, trouble: true });
     expect(state("ready")?.sla).toBeUndefined();
     expect(state("ready")?.deadline).toBeUndefined();
     expect(state("maintenance")).toMatchObject({

@@ -60,10 +60,11 @@ export async function showLifecycle(
 }
 
 function statesTable(states: readonly LifecycleState[], style: Style): string {
-  const nature = (state: LifecycleState) => {
+  const stay = (state: LifecycleState) => {
     if (state.terminal) return "terminal";
     return state.resting ? "rests" : state.sla ? `works, ${describeDuration(toMilliseconds(state.sla))}` : "works";
   };
+  const nature = (state: LifecycleState) => `${stay(state)}${state.trouble ? ", trouble" : ""}`;
   const rows = states.map((state) =>
     [state.name, nature(state), state.holdsClaim ? "yes" : "", state.doc].map((text) => ({ text, tone: undefined })),
   );

@@ -4,6 +4,7 @@ import type { ServerVocabulary } from "./client/server-vocabulary.ts";
 import type { Run, Sink } from "./client/session.ts";
 import { addAgentCommands } from "./commands/agent/agent.ts";
 import { addAuditCommands } from "./commands/audit/audit.ts";
+import { addAuthCommands } from "./commands/auth/auth.ts";
 import { addCatalogCommands } from "./commands/catalog/catalog.ts";
 import { addCompletionCommand } from "./commands/completion/completion.ts";
 import { addComponentCommands } from "./commands/component/component.ts";
@@ -117,6 +118,7 @@ export function createProgram(options: ProgramOptions): Command {
   addWatchCommand(program, run);
   addReportCommand(program, run);
   addTokenCommands(program, run, vocabulary);
+  addAuthCommands(program, run);
   addAuditCommands(program, run);
   addSecretsCommands(program, run);
   addSystemCommand(program, run);

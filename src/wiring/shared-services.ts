@@ -1,3 +1,4 @@
+import { AccessService } from "../../contract/millwright/v1/access_pb.js";
 import { AuditService } from "../../contract/millwright/v1/audit_pb.js";
 import { CloudInitService } from "../../contract/millwright/v1/cloud_init_pb.js";
 import { ClusterService, ImageService } from "../../contract/millwright/v1/cluster_pb.js";
@@ -10,8 +11,9 @@ import { SecretKeyService } from "../../contract/millwright/v1/secret_key_pb.js"
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
-import type { RolesTable } from "../api/auth/access.ts";
+import type { Access, RolesTable } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
+import { myAccess } from "../api/millwright/access/my-access.ts";
 import { secretKeys } from "../api/millwright/access/secret-keys.ts";
 import { audit } from "../api/millwright/audit.ts";
 import { cloudInit, clusters, images } from "../api/millwright/catalogs.ts";
@@ -31,6 +33,7 @@ import type { MethodDeps } from "./things/thing.ts";
 
 export interface SharedServiceDeps extends MethodDeps {
   readonly explainers: Explainers;
+  readonly access: Access;
   readonly system: SystemInfo;
   readonly onTokenRevoked: (id: string) => void;
 }
@@ -49,6 +52,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(HistoryService, history(services)),
     partOf(AuditService, audit(services)),
     partOf(WatchService, watch(services, events)),
+    partOf(AccessService, myAccess(deps.access)),
     partOf(TokenService, tokens(services, deps.onTokenRevoked)),
     partOf(SecretKeyService, secretKeys(services)),
     partOf(SystemService, system(services, deps.system)),
@@ -63,6 +67,8 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "millwright.v1.LifecycleService/ListLifecycles":      ROLES,
     "millwright.v1.LifecycleService/GetLifecycle":        ROLES,
     "millwright.v1.SystemService/GetSystem":              ROLES,
+    "millwright.v1.AccessService/GetMyAccess":            ROLES,
+    "millwright.v1.AccessService/CanI":                   ROLES,
     // Probes carry no credentials, and the schemas that reflection shows are public.
     "grpc.health.v1.Health/Check":                        "anyone",
     "grpc.health.v1.Health/Watch":                        "anyone",

@@ -29,7 +29,9 @@ export interface Access {
   isPublic(method: string): boolean;
   /** Whether it is for the agents of fleet nodes. */
   isForAgents(method: string): boolean;
-  /** Throws `permission_denied` unless one of the caller's roles, or of those that they carry, may call the method. */
+  /** Why the caller may not call the method: `permission_denied`. Undefined where one of its roles, or of those that they carry, may. */
+  refusal(caller: Caller, method: string): AppError | undefined;
+  /** Throws what `refusal` finds. */
   authorize(caller: Caller, method: string): void;
   /** The fields of the method's request that have a row of their own. */
   fieldsOf(method: string): readonly string[];
@@ -54,27 +56,30 @@ export function createAccess(tables: readonly RolesTable[]): Access {
   );
   const allowedFor = (method: string): Allowed => rows.get(method) ?? [];
   const groupOf = (method: string) => (isForAll(allowedFor(method)) ? "any" : (groups.get(method) ?? null));
+  const refusal = (caller: Caller, method: string) =>
+    lacksRole(caller, method, allowedFor(method)) ?? leavesGroups(caller, method, groupOf(method));
   return {
     methods: [...rows.keys()],
     allowedFor,
     groupOf,
     isPublic: (method) => allowedFor(method) === "anyone",
     isForAgents: (method) => allowedFor(method).includes(AGENT_ROLE),
+    refusal,
     authorize(caller, method) {
-      authorize(caller, method, allowedFor(method));
-      keepToGroups(caller, method, groupOf(method));
+      const refused = refusal(caller, method);
+      if (refused) throw refused;
     },
     fieldsOf: (method) => fields.get(method) ?? [],
   };
 }
 
-function authorize(caller: Caller, method: string, allowed: Allowed): void {
-  if (allowed === "anyone") return;
+function lacksRole(caller: Caller, method: string, allowed: Allowed): AppError | undefined {
+  if (allowed === "anyone") return undefined;
   const held = expandRoles(caller.roles);
-  if (allowed.some((role) => held.has(role))) return;
+  if (allowed.some((role) => held.has(role))) return undefined;
   const has = caller.roles.length === 0 ? "no role" : `role ${caller.roles.join(", ")}`;
   const may = allowed.length === 0 ? "no role may call it" : `it requires one of ${rolesThatMay(allowed).join(", ")}`;
-  throw new AppError("permission_denied", `${nameOf(caller)} (${has}) may not call ${method}; ${may}`, {
+  return new AppError("permission_denied", `${nameOf(caller)} (${has}) may not call ${method}; ${may}`, {
     next: "ask an administrator for a token or a mapping with one of these roles",
   });
 }
@@ -82,12 +87,12 @@ function authorize(caller: Caller, method: string, allowed: Allowed): void {
 /** What no role is kept from tells nothing of things: neither does any scope keep anybody from it. */
 const isForAll = (allowed: Allowed): boolean => allowed === "anyone" || ROLES.every((role) => allowed.includes(role));
 
-function keepToGroups(caller: Caller, method: string, group: MethodGroup | "any" | null): void {
+function leavesGroups(caller: Caller, method: string, group: MethodGroup | "any" | null): AppError | undefined {
   const { scope } = caller;
-  if (scope === undefined || group === "any") return;
-  if (group !== null && (scope.methods.length === 0 || scope.methods.includes(group))) return;
+  if (scope === undefined || group === "any") return undefined;
+  if (group !== null && (scope.methods.length === 0 || scope.methods.includes(group))) return undefined;
   const needs = group === null ? "no token with a scope may" : `it is in the group ${group}`;
-  throw new AppError(
+  return new AppError(
     "permission_denied",
     `${nameOf(caller)} (scope ${printScope(scope).join(" ")}) may not call ${method}; ${needs}`,
     { next: "ask an administrator for a token with a wider scope" },

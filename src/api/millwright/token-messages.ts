@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CreateTokenRequest, TokenSchema } from "../../../contract/millwright/v1/token_pb.js";
+import type { CreateTokenRequest, TokenSchema, TokenScopeSchema } from "../../../contract/millwright/v1/token_pb.js";
+import type { Scope } from "../../kernel/access/scope.ts";
 import type { CreateToken, ListedToken } from "../../services/system/tokens.ts";
 import { dateFrom, timestampOf } from "../convert/fields.ts";
 
@@ -8,6 +9,10 @@ export const createTokenFrom = ({ name, roles, scope, expiresAt }: CreateTokenRe
   roles,
   ...(scope && { scope: { methods: scope.methods } }),
   expiresAt: dateFrom(expiresAt, "expires_at"),
+});
+
+export const scopeMessage = (scope: Scope): MessageInitShape<typeof TokenScopeSchema> => ({
+  methods: [...scope.methods],
 });
 
 export const tokenOf = (row: ListedToken): MessageInitShape<typeof TokenSchema> => ({
@@ -19,5 +24,5 @@ export const tokenOf = (row: ListedToken): MessageInitShape<typeof TokenSchema> 
   revokedAt: timestampOf(row.revokedAt),
   lastUsedAt: timestampOf(row.lastUsedAt),
   validUntil: timestampOf(row.validUntil),
-  ...(row.scope && { scope: { methods: [...row.scope.methods] } }),
+  ...(row.scope && { scope: scopeMessage(row.scope) }),
 });

@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
+import { AccessService } from "../../../contract/millwright/v1/access_pb.js";
 import { servedMethods } from "../../../scripts/generate/served-services.ts";
 import { loadConfig } from "../../../src/config.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
@@ -211,4 +214,49 @@ test("a refusal names the caller, the scope and what it lacks, whatever the tran
   const method = "baremetal.v1.MachineService/ListMachines";
   expect((await ask(`/${method}`)).message).toContain(says(method, "machines"));
   expect((await ask("/api/v1/nodes")).detail).toContain(says("GET /api/v1/nodes", "installs"));
+});
+
+describe("what a caller is told that it may do", () => {
+  const clientOf = (caller: string) => {
+    const bearing: Interceptor = (next) => (request) => {
+      request.header.set("authorization", `Bearer ${tokens.get(caller)}`);
+      return next(request);
+    };
+    return createClient(
+      AccessService,
+      createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "1.1", interceptors: [bearing] }),
+    );
+  };
+
+  test.each([...ROLES, "only runs", "all but history"])("is what the tables say, for %s", async (caller) => {
+    const mine = await clientOf(caller).getMyAccess({});
+    const open = access.methods.filter((method) => declared(method, caller) === "let in");
+    expect([...mine.methods, ...mine.routes, ...mine.fields].sort()).toEqual(open.sort());
+    expect(mine.name).toBe(caller);
+    expect(mine.scope?.methods ?? []).toEqual(SCOPES.get(caller) ?? []);
+  });
+
+  test("is the same method by method, with what is missing", async () => {
+    expect(await clientOf("viewer").canI({ method: "ListRacks" })).toMatchObject({ allowed: true, reason: "" });
+    const denied = await clientOf("viewer").canI({ method: "DELETE /api/v1/nodes/n-1" });
+    expect(denied).toMatchObject({ method: "DELETE /api/v1/nodes/{id}", allowed: false });
+    expect(denied.reason).toContain(
+      "'viewer' (role viewer) may not call DELETE /api/v1/nodes/{id}; it requires one of",
+    );
+    const scoped = await clientOf("only runs")
+      .canI({ method: "machines.v1.Nothing" })
+      .catch((error) => error);
+    expect(scoped).toMatchObject({ code: Code.InvalidArgument });
+    expect(
+      (
+        await clientOf("only runs")
+          .canI({ method: "MachineService/ListMachines" })
+          .catch((e) => e)
+      ).message,
+    ).toMatch(/may be (baremetal|millwright)\.v1\.MachineService/);
+    const field = await clientOf("ForgeAdminCLI").canI({
+      method: "millwright.v1.RackService/StartRackMaintenance include_assigned",
+    });
+    expect(field).toMatchObject({ allowed: false, reason: expect.stringContaining("it requires one of admin") });
+  });
 });

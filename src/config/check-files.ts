@@ -1,4 +1,5 @@
 import { accessSync, constants, statSync } from "node:fs";
+import { modeText, othersMayReach } from "../kernel/access/private-file.ts";
 import type { EffectiveSetting, LoadedConfig } from "./load.ts";
 import { settingFor } from "./settings.ts";
 import { isPath } from "./value-kinds.ts";
@@ -58,8 +59,8 @@ function directoryFault(setting: EffectiveSetting): string | undefined {
 function openTo(setting: EffectiveSetting): { sort: "refused" | "risky"; text: string }[] {
   const sort = Object.entries(PRIVATE).find(([key]) => key === setting.key)?.[1];
   const found = statOf(String(setting.value));
-  if (sort === undefined || typeof found === "string" || (found.mode & 0o077) === 0) return [];
-  const mode = (found.mode & 0o777).toString(8).padStart(4, "0");
+  if (sort === undefined || typeof found === "string" || !othersMayReach(found, process.getuid?.())) return [];
+  const mode = modeText(found.mode);
   const path = String(setting.value);
   return [
     { sort, text: `${named(setting)}: ${path} has mode ${mode}, so that others may reach it; chmod 600 ${path}` },

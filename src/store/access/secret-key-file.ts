@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { modeText, othersMayReach } from "../../kernel/access/private-file.ts";
 import { AppError } from "../../kernel/errors.ts";
 
 const KEY_BYTES = 32;
@@ -74,12 +75,11 @@ function readPrivateFile(keyFile: string): string | undefined {
     );
   }
   try {
-    const { mode } = fstatSync(file);
-    if ((mode & 0o077) !== 0) {
-      const seen = (mode & 0o777).toString(8).padStart(4, "0");
+    const found = fstatSync(file);
+    if (othersMayReach(found, process.getuid?.())) {
       throw new AppError(
         "failed_precondition",
-        `the secret key file ${keyFile} has mode ${seen}: others may reach it, only 0600 or 0400 will do`,
+        `the secret key file ${keyFile} has mode ${modeText(found.mode)}: others may reach it, only 0600 or 0400 will do, or 0440 of root for a group of this user`,
         {
           next: `chmod 600 ${keyFile}`,
         },

@@ -5,6 +5,7 @@ import type { Queryable } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { openKeyRing } from "./key-ring.ts";
 import { type SecretRow, SIGNATURE_BYTES, seal, signatureOf } from "./sealing.ts";
+import type { SecretKey } from "./secret-key-file.ts";
 import { type KeyRotation, keyFor, keyRotation } from "./secret-rotation.ts";
 
 /** Signs what callers hand back to us, so that nobody else can make it. All replicas of a site have the same keys. */
@@ -87,6 +88,15 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
   const ring = openKeyRing(keyFile);
   const { decrypt } = ring;
 
+  // Asked once a transaction, however many passwords it writes. If the key changes meanwhile, the background encrypts them again.
+  const keys = new WeakMap<Queryable, Promise<SecretKey>>();
+  function keyOf(tx: Queryable): Promise<SecretKey> {
+    if ("transaction" in tx) return keyFor(tx, ring); // no transaction, but the database itself
+    const key = keys.get(tx) ?? keyFor(tx, ring);
+    keys.set(tx, key);
+    return key;
+  }
+
   async function read(db: Queryable, names: readonly string[]): Promise<readonly ReadRow[]> {
     if (names.length === 0) return [];
     return db.query<ReadRow>({
@@ -133,7 +143,7 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
     },
     ...keyRotation(ring),
     async put(tx, name, plaintext) {
-      const key = await keyFor(tx, ring);
+      const key = await keyOf(tx);
       const { nonce, ciphertext } = seal(name, plaintext, key);
       await tx.execute(
         `INSERT INTO secrets (name, key_id, nonce, ciphertext) VALUES ($1, $2, $3, $4)
@@ -152,7 +162,7 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
     getManyUnsent,
     openFor,
     async putFor(tx, { name, place }, plaintext, { withAddress } = { withAddress: false }) {
-      const key = await keyFor(tx, ring);
+      const key = await keyOf(tx);
       const { nonce, ciphertext } = seal(name, plaintext, key);
       await tx.execute(
         `INSERT INTO secrets AS s (name, key_id, nonce, ciphertext, bound_to, bound_nonce) VALUES ($1, $2, $3, $4, $5, $3)

@@ -29,7 +29,14 @@ export async function startWatchersOverGrpc({
       registerRoutes(router, {
         services: { db, stores: allStores, secrets: fleet.secrets, maxFindByIds: 100 },
         events: tail,
-        system: { version: "bench", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
+        system: {
+          version: "bench",
+          commit: "",
+          schema: "",
+          startedAt: new Date(),
+          replica: "bench",
+          clock: new SharedClock(),
+        },
         onTokenRevoked() {},
       }),
     http() {},

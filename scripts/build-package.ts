@@ -2,13 +2,14 @@
  * Makes `dist/`, what `npm pack` ships: plain JavaScript, since Node strips no types below `node_modules`, and each file that
  * the program reads, at the same place relative to the code as in a checkout.
  */
-import { cp, mkdir, readdir, rm } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
+import { commitOfCheckout } from "../src/config/build.ts";
 import { root, runTool } from "./run-tool.ts";
 
 const DIST = join(root, "dist");
 /** What the code reads or imports, as it is. */
-const COPIED = ["contract", "migrations", "runbooks", "netboot", "package.json"];
+const COPIED = ["contract", "migrations", "runbooks", "netboot"];
 /** Pieces of `contract/` for compilers and checks alone. */
 const isShipped = (path: string): boolean => !path.endsWith(".d.ts") && basename(path) !== "landed.json";
 
@@ -20,6 +21,14 @@ if (code !== 0) {
 }
 for (const name of COPIED) await cp(join(root, name), join(DIST, name), { recursive: true, filter: isShipped });
 for (const folder of ["src", "simulator"]) await copyAssets(join(root, folder));
+await writeManifest();
+
+/** With the commit, which nothing in a package would tell otherwise. A build without a checkout, such as that of an image, names it. */
+async function writeManifest(): Promise<void> {
+  const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as object;
+  const commit = process.env.SOURCE_COMMIT || commitOfCheckout(root);
+  await writeFile(join(DIST, "package.json"), `${JSON.stringify({ ...manifest, commit }, null, 2)}\n`);
+}
 
 /** What stands beside the code and is no code, such as pages that it serves. */
 async function copyAssets(folder: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Build, readBuild } from "./config/build.ts";
 import { warnOfStricterDefaults } from "./config/stricter-defaults.ts";
 import { checkFiles, type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
 import { AppError } from "./kernel/errors.ts";
@@ -17,7 +17,8 @@ const ROOT = join(import.meta.dirname, "..");
 const USAGE = 2;
 const FAILED = 1;
 
-const version = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
+const build = readBuild(ROOT);
+const { version } = build;
 
 const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<number> } = {
   dev(argv) {
@@ -62,6 +63,7 @@ async function runUntilStopped(
     givenDataDir: string | undefined;
     log: Log;
     version: string;
+    build: Build;
     signal: AbortSignal;
   }) => Promise<{ stop(): Promise<void>; abandon(): void }>,
 ): Promise<number> {
@@ -89,6 +91,7 @@ async function runUntilStopped(
     givenDataDir: isUsual ? undefined : config.dataDir,
     log,
     version,
+    build,
     signal: stopping.signal,
   });
   if (!stopping.signal.aborted) await once(stopping.signal, "abort");

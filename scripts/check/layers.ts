@@ -45,7 +45,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   config:       { imports: ["kernel"], files: ["src/services/call/roles.ts"], packages: ["yaml", "zod"] },
   wiring:       { imports: BELOW_WIRING, packages: ["zod"] },
   main:         { imports: [...BELOW_WIRING, "wiring"], packages: [] },
-  cli:          { imports: ["contract"], packages: ["commander", "string-width", "yaml", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf"] },
+  cli:          { imports: ["contract"], files: ["src/config/build.ts"], packages: ["commander", "string-width", "yaml", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf"] },
   contract:     { imports: [], packages: ["@bufbuild/protobuf"], builtins: false },
   examples:     { imports: ["contract"], packages: ["@connectrpc/connect", "@connectrpc/connect-node"] },
   simulator:    { imports: [], packages: ["ssh2", "yaml", "zod"] },

@@ -58,7 +58,11 @@ afterAll(async () => {
 });
 
 test("it starts with an empty environment, from another directory", async () => {
-  expect(await run("--version")).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: "" });
+  expect(await run("--version")).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^\d+\.\d+\.\d+ \(commit \w+, schema \d{4}\)\n$/),
+    err: "",
+  });
 });
 
 test.each(["dev", "serve", "sim", "config"])("%s --help prints help and starts nothing", async (command) => {

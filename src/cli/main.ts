@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describeBuild, readBuild } from "../config/build.ts";
 import { EXIT } from "./client/errors.ts";
 import { runCli } from "./run-cli.ts";
 import { createProcessTerminal } from "./terminal/process-terminal.ts";
 
-const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
+const version = describeBuild(readBuild(join(import.meta.dirname, "..", "..")));
 
 // Whoever reads our output may stop reading (`| head`); that is no failure.
 for (const stream of [process.stdout, process.stderr]) {

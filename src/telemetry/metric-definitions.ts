@@ -166,6 +166,11 @@ export const METRICS = {
     labels: [],
     doc: "Age of the oldest open writing transaction: watchers see nothing newer.",
   },
+  millwright_build_info: {
+    type: "gauge",
+    labels: ["version", "commit", "schema"],
+    doc: "Always 1; the labels say which release this replica runs, from which commit, and the newest migration that it knows.",
+  },
   millwright_clock_ahead_seconds: {
     type: "gauge",
     labels: [],

@@ -10,6 +10,7 @@ import { createCallFrame } from "../api/transport/interceptors.ts";
 import { followReadiness, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
+import type { Build } from "../config/build.ts";
 import { type Config, createAddressFilter, publicUrlsOf } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
 import { TokenUses } from "../engine/token-upkeep.ts";
@@ -73,6 +74,8 @@ export interface ServerOptions {
   readonly config: Config;
   readonly log: Log;
   readonly version: string;
+  /** What it was made from. Absent: nobody knows. */
+  readonly build?: Omit<Build, "version">;
   /** Ends a start that is still under way. */
   readonly signal: AbortSignal;
   /** The kinds of things that it knows. Absent: all that there are. */
@@ -95,14 +98,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
     const [replica, tokenUses] = [randomUUID(), new TokenUses(clock)];
     const secrets = await openSecrets(config, db, { log, replica });
-    const metrics = createMetrics({
-      processMetrics: true,
-      onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
-    });
-    metrics.collectWith(createFleetCollector({ db, stores }));
-    metrics.collectWith(async () => ({
-      millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
-    }));
+    const build: Build = { commit: "", schema: "", ...options.build, version };
+    const metrics = openMetrics({ db, stores, build, clock, log });
     const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });
     const { artifacts, missingFiles } = firmwareFiles;
     stops.add("downloads of missing firmware files", async () => missingFiles.close());
@@ -159,7 +156,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
     });
     const api = await startSurfaces(
-      { config, log, version, deps, clock, metrics, replica, engine, things, tokenUses },
+      { config, log, build, deps, clock, metrics, replica, engine, things, tokenUses },
       stops,
     );
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
@@ -188,6 +185,26 @@ async function cancelRuns(deps: ServiceDeps, { shutdown }: Config, log: Log): Pr
   const left = await untilRunsEnded(deps, canceled, shutdown.cancelWithin);
   if (left.length > 0)
     log.warn({ runs: left.length }, "runs were canceled, and have not ended yet; the next start ends them");
+}
+
+function openMetrics(about: {
+  readonly db: Database;
+  readonly stores: ReturnType<typeof storesOf>;
+  readonly build: Build;
+  readonly clock: SharedClock;
+  readonly log: Log;
+}) {
+  const { db, stores, build, clock, log } = about;
+  const metrics = createMetrics({
+    processMetrics: true,
+    onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
+  });
+  metrics.collectWith(createFleetCollector({ db, stores }));
+  metrics.collectWith(async () => ({
+    millwright_build_info: [{ labels: { ...build }, value: 1 }],
+    millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
+  }));
+  return metrics;
 }
 
 async function openSecrets(
@@ -241,7 +258,7 @@ async function openStore(
 interface Surfaces {
   readonly config: Config;
   readonly log: Log;
-  readonly version: string;
+  readonly build: Build;
   readonly deps: ServiceDeps;
   readonly clock: SharedClock;
   readonly metrics: ReturnType<typeof createMetrics>;
@@ -252,7 +269,7 @@ interface Surfaces {
 }
 
 async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
-  const { config, log, version, deps, clock, metrics, replica, engine, things } = surfaces;
+  const { config, log, build, deps, clock, metrics, replica, engine, things } = surfaces;
   const access = accessOf(things);
   const { authenticate, tokens } = createAuthentication({
     settings: config.auth,
@@ -274,7 +291,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   };
   const limits = wireLimits(config, { log, metrics, clock });
   const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log, limits);
-  const operations = createOperations({ metrics, authenticate: signIn, checks });
+  const operations = createOperations({ build, metrics, authenticate: signIn, checks });
   const agents = openAgentDesk(deps, {
     rules: { taskLease: config.fleet.taskLease, longestWait: config.fleet.agentWait },
     ...{ events: engine.events, clock, log },
@@ -293,7 +310,13 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const api = await startApiServers({
     ...wireListeners({
       config,
-      rest: { version, access, routes: restRoutes(installing, things), authenticate: signIn, reportUnexpected },
+      rest: {
+        version: build.version,
+        access,
+        routes: restRoutes(installing, things),
+        authenticate: signIn,
+        reportUnexpected,
+      },
       operations,
       seeds: { ...installing, reportUnexpected },
       reportUnexpected,
@@ -306,7 +329,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
         services: deps,
         runs: engine.runs,
         events: engine.events,
-        system: { version, startedAt, replica, clock },
+        system: { ...build, startedAt, replica, clock },
         onTokenRevoked(id: string) {
           tokens.forget(id);
           frame.recheckStreams();

@@ -139,6 +139,7 @@ export const SHARED_ROLES: readonly RolesTable[] = [
   } },
   { group: "metrics", roles: {
     "GET /metrics":                                       ["viewer", "Health"],
+    "GET /version":                                       ["viewer", "Health"],
   } },
   // With tokens one could get out of a scope, and secret keys are the whole server's.
   { group: null, roles: {

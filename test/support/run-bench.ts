@@ -197,7 +197,14 @@ export async function startRunSurface(options: RunSurfaceOptions = {}): Promise<
         services: deps,
         runs: callersRuns,
         events,
-        system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
+        system: {
+          version: "1.2.3",
+          commit: "",
+          schema: "",
+          startedAt: new Date(),
+          replica: "bench",
+          clock: new SharedClock(),
+        },
         onTokenRevoked() {},
       }),
   });

@@ -73,6 +73,20 @@ export declare type GetSystemResponse = Message<"millwright.v1.GetSystemResponse
    * @generated from field: string clock_trouble = 7;
    */
   clockTrouble: string;
+
+  /**
+   * The commit that the server was made from. Empty when nobody recorded it.
+   *
+   * @generated from field: string commit = 8;
+   */
+  commit: string;
+
+  /**
+   * Number of the newest migration that this server knows.
+   *
+   * @generated from field: string schema = 9;
+   */
+  schema: string;
 };
 
 /**

@@ -11,6 +11,8 @@ export const system = (deps: ServiceDeps, info: SystemInfo): ServiceImpl<typeof 
     const ahead = info.clock.localIsAheadBy;
     return {
       version: info.version,
+      commit: info.commit,
+      schema: info.schema,
       startedAt: timestampOf(info.startedAt),
       databaseVersion: await readDatabaseVersion(deps),
       replicaId: info.replica,

@@ -11,6 +11,7 @@ async function serve(options: Partial<OperationsOptions> = {}) {
   app = fastify();
   await app.register(
     createOperations({
+      build: { version: "1.2.3", commit: "0123456789abcdef", schema: "0001" },
       checks: { database: async () => null },
       metrics: { render: async () => ({ contentType: "text/plain; version=0.0.4", body: "millwright_watchers 1\n" }) },
       authenticate: async () => {},
@@ -68,6 +69,13 @@ describe("operations", () => {
     await get("/healthz");
     await get("/readyz");
     expect(asked).toHaveLength(1);
+  });
+
+  test("/version says what runs here, to those who may know", async () => {
+    const asked: string[] = [];
+    const get = await serve({ authenticate: async (_request, route) => asked.push(route) });
+    expect((await get("/version")).json()).toEqual({ version: "1.2.3", commit: "0123456789abcdef", schema: "0001" });
+    expect(asked).toEqual(["GET /version"]);
   });
 
   test("/metrics gives nothing to others", async () => {

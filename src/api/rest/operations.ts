@@ -4,15 +4,17 @@ import type { Metrics } from "../../telemetry/metrics.ts";
 import { type ReadyChecks, readReadiness } from "../transport/readiness.ts";
 
 export interface OperationsOptions {
+  readonly build: { readonly version: string; readonly commit: string; readonly schema: string };
   readonly checks: ReadyChecks;
   readonly metrics: Pick<Metrics, "render">;
-  /** Throws unless the request may use the route (`GET /metrics`). */
+  /** Throws unless the request may use the route (`GET /metrics`, `GET /version`). */
   readonly authenticate: (request: FastifyRequest, route: string) => Promise<unknown>;
   readonly checkTimeout?: Duration;
 }
 
-/** `/healthz`: the process answers. `/readyz`: it can do its work. `/metrics`: for Prometheus. */
+/** `/healthz`: the process answers. `/readyz`: it can do its work. `/metrics`: for Prometheus. `/version`: what runs here. */
 export function createOperations({
+  build,
   checks,
   metrics,
   authenticate,
@@ -28,6 +30,12 @@ export function createOperations({
         .code(ready ? 200 : 503)
         .header("cache-control", "no-store")
         .send({ status: ready ? "ready" : "not_ready", checks: results });
+    });
+
+    // Strangers are not told which release they would have to break.
+    app.get("/version", async (request, reply) => {
+      await authenticate(request, "GET /version");
+      return reply.send(build);
     });
 
     app.get("/metrics", async (request, reply) => {

@@ -4,6 +4,10 @@ import type { ServiceDeps } from "../call/deps.ts";
 /** Which server this is. */
 export interface SystemInfo {
   readonly version: string;
+  /** The commit it was made from; empty where nobody knows. */
+  readonly commit: string;
+  /** The number of the newest migration that it knows. */
+  readonly schema: string;
   readonly startedAt: Date;
   /** Tells replicas apart. */
   readonly replica: string;

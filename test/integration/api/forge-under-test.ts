@@ -54,7 +54,14 @@ export async function startSurface(deps: ServiceDeps): Promise<Surface> {
   const tailing = events.run(stop.signal);
   const revoked: string[] = [];
   const clock = new SharedClock();
-  const system = { version: "1.2.3", startedAt: new Date("2024-01-02T03:04:05Z"), replica: "replica-1", clock };
+  const system = {
+    version: "1.2.3",
+    commit: "0123456789abcdef",
+    schema: "0001",
+    startedAt: new Date("2024-01-02T03:04:05Z"),
+    replica: "replica-1",
+    clock,
+  };
   const api = await startApi({
     authenticate: async (headers) => ({ name: headers.get("x-user"), roles: ["admin"], address: null }),
     routes: (router) =>

@@ -50,7 +50,7 @@ describe("the OpenAPI document", () => {
   });
 
   test("what is served has a row in the table of roles, and what has a row is served", () => {
-    const operationsOfTheServer = ["GET /healthz", "GET /readyz", "GET /metrics"];
+    const operationsOfTheServer = ["GET /healthz", "GET /readyz", "GET /metrics", "GET /version"];
     // Those that start jobs are served where there are runs, as there are none here.
     const ofJobs =
       /^POST \/api\/v1\/fleet\/(batches|nodes(\/preview|\/\{node\}\/(actions|decommission|decommission\/preview|retire))?)$/;

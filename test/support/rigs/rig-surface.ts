@@ -46,7 +46,14 @@ export async function startRigSurface({
         services: deps,
         runs: { ...unused, steps, clusterProbes: null, takesSeeds: () => true, seedsAt: null },
         events,
-        system: { version: "1.2.3", startedAt: new Date(), replica: "bench", clock: new SharedClock() },
+        system: {
+          version: "1.2.3",
+          commit: "",
+          schema: "",
+          startedAt: new Date(),
+          replica: "bench",
+          clock: new SharedClock(),
+        },
         onTokenRevoked() {},
       }),
   });

@@ -11,6 +11,8 @@ import { age, clockTime, isoTime } from "../../terminal/times.ts";
 
 const columns: readonly Column<GetSystemResponse>[] = [
   { title: "VERSION", cell: ({ version }) => version },
+  { title: "COMMIT", cell: ({ commit }) => commit.slice(0, 12) },
+  { title: "SCHEMA", cell: ({ schema }) => schema },
   { title: "REPLICA", cell: ({ replicaId }) => replicaId },
   { title: "STARTED", cell: ({ startedAt }) => isoTime(startedAt) },
   { title: "DATABASE", cell: ({ databaseVersion }) => databaseVersion },
@@ -37,6 +39,8 @@ export async function showSystem(session: Session): Promise<undefined> {
     json: (item) => jsonOf(GetSystemResponseSchema, item),
     details: [
       ["Version", system.version],
+      ["Commit", system.commit],
+      ["Schema", system.schema],
       ["Replica", system.replicaId],
       [
         "Started",

@@ -32,6 +32,7 @@ import { addSiteCommands } from "./commands/site/site.ts";
 import { addSwitchCommands } from "./commands/switch/switch.ts";
 import { addSystemCommand } from "./commands/system/system.ts";
 import { addTokenCommands } from "./commands/token/token.ts";
+import { addTopCommands } from "./commands/top/top.ts";
 import { addWorkflowCommands } from "./commands/workflow/workflow.ts";
 import { SERVER_VOCABULARY } from "./generated/server-vocabulary.ts";
 import { wrapWords } from "./terminal/wrap-words.ts";
@@ -46,6 +47,7 @@ export interface ProgramOptions {
 
 const EXAMPLES = `
 Examples:
+  millwright top
   millwright machine list --filter 'rack=rack-1 AND phase=READY'
   millwright run start --machine ID --type REPAVE --wait
   millwright explain machine ID
@@ -93,6 +95,7 @@ export function createProgram(options: ProgramOptions): Command {
     .option("--client-key <file>", "its key (PEM)")
     .addHelpText("after", EXAMPLES);
   const run = createRun(program);
+  addTopCommands(program, run);
   addRackCommands(program, run);
   addSwitchCommands(program, run);
   addPowerShelfCommands(program, run);

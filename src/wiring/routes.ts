@@ -3,18 +3,23 @@ import { fleetRoutes } from "../api/rest/fleet/fleet-routes.ts";
 import type { AnyRoute } from "../api/rest/route.ts";
 import { type Router, serveParts } from "../api/transport/service-parts.ts";
 import { type SharedServiceDeps, sharedServices } from "./shared-services.ts";
-import { accessOf, allThings, explainersOf } from "./things/all-things.ts";
+import { accessOf, allThings, explainersOf, listingsOf } from "./things/all-things.ts";
 import type { RouteDeps, ThingParts } from "./things/thing.ts";
 
 /** Every service of the contracts but health and reflection, which know nothing of ours. */
 export function registerRoutes(
   router: Router,
-  deps: Omit<SharedServiceDeps, "explainers" | "access">,
+  deps: Omit<SharedServiceDeps, "explainers" | "access" | "listings">,
   things: readonly ThingParts[] = allThings,
 ): void {
   serveParts(router, [
     ...things.flatMap(({ methods }) => methods?.(deps) ?? []),
-    ...sharedServices({ ...deps, explainers: explainersOf(things), access: accessOf(things) }),
+    ...sharedServices({
+      ...deps,
+      explainers: explainersOf(things),
+      listings: listingsOf(things),
+      access: accessOf(things),
+    }),
   ]);
 }
 

@@ -7,6 +7,7 @@ import { FleetService } from "../../contract/millwright/v1/fleet_pb.js";
 import { HealthReportService } from "../../contract/millwright/v1/health_report_pb.js";
 import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
 import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
+import { OverviewService } from "../../contract/millwright/v1/overview_pb.js";
 import { SecretKeyService } from "../../contract/millwright/v1/secret_key_pb.js";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../contract/millwright/v1/token_pb.js";
@@ -22,18 +23,21 @@ import { fleet } from "../api/millwright/fleet/fleet.ts";
 import { healthReports } from "../api/millwright/health-reports.ts";
 import { history } from "../api/millwright/history.ts";
 import { lifecycles } from "../api/millwright/lifecycles.ts";
+import { overview } from "../api/millwright/overview/overview.ts";
 import { system } from "../api/millwright/system.ts";
 import { tokens } from "../api/millwright/tokens.ts";
 import { watch } from "../api/millwright/watch.ts";
 import { partOf, type ServicePart } from "../api/transport/service-parts.ts";
 import { ROLES } from "../services/call/roles.ts";
 import type { Explainers } from "../services/explain/explain.ts";
+import type { Listings } from "../services/overview/listings.ts";
 import type { SystemInfo } from "../services/system/system.ts";
 import type { MethodDeps } from "./things/thing.ts";
 
 export interface SharedServiceDeps extends MethodDeps {
   readonly explainers: Explainers;
   readonly access: Access;
+  readonly listings: Listings;
   readonly system: SystemInfo;
   readonly onTokenRevoked: (id: string) => void;
 }
@@ -48,6 +52,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(FleetService, fleet(services)),
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
+    partOf(OverviewService, overview({ ...services, listings: deps.listings })),
     partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
     partOf(HistoryService, history(services)),
     partOf(AuditService, audit(services)),
@@ -94,6 +99,8 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],
     "millwright.v1.WatchService/Watch":                   ["viewer"],
     "millwright.v1.ExplainService/Explain":               ["viewer"],
+    "millwright.v1.OverviewService/GetOverview":          ["viewer"],
+    "millwright.v1.OverviewService/CountThings":          ["viewer"],
   } },
   { group: "audit", roles: {
     "millwright.v1.AuditService/ListRefusedCalls":        ["auditor"],

@@ -3,16 +3,13 @@ import { CAUSE_WORDS } from "../../kernel/causes.ts";
 import { isStuck } from "../../kernel/decide.ts";
 import type { Lifecycle, StateSpec } from "../../kernel/lifecycle.ts";
 import { parseCause } from "../../kernel/stored-cause.ts";
-import { type Duration, minutes } from "../../kernel/time/duration.ts";
 import { defineFields } from "../postgres/list-fields.ts";
 import type { BmcDeviceRecord } from "./bmc-devices.ts";
+import { FAILING_TOLERATED, FAILS_TOO_LONG, NEEDS_PERSON } from "./device-attention.ts";
 import { macSpelling } from "./mac-spelling.ts";
 
 export const FLAG = ["true", "false"] as const;
 export const flagSql = (condition: string): string => `(case when ${condition} then 'true' else 'false' end)`;
-
-/** For how long a device may fail before somebody should look: one lost packet is no news. */
-const FAILING_TOLERATED: Duration = minutes(1);
 
 type Failing = Pick<BmcDeviceRecord, "outcome" | "lastError">;
 
@@ -49,9 +46,7 @@ export function stuckSql({ states }: Table, slaCounts = "true"): string {
       ? []
       : [`(t.state = '${name}' and t.state_since < now() - interval '${sla} ms' and ${slaCounts})`],
   );
-  const failsTooLong = `(t.outcome ->> 'type' = 'failing'
-  and (t.outcome ->> 'since')::timestamptz < now() - interval '${FAILING_TOLERATED} ms')`;
-  return `(${[...late, "t.state = 'error'", "t.outcome ->> 'type' = 'needs_intervention'", failsTooLong].join(" or ")})`;
+  return `(${[...late, "t.state = 'error'", NEEDS_PERSON, FAILS_TOO_LONG].join(" or ")})`;
 }
 
 const causeOfDevice = ({ outcome, state }: Pick<BmcDeviceRecord, "outcome" | "state">): string =>

@@ -3,7 +3,7 @@ import type { Drift, DriftReason } from "../../lifecycles/fleet-node/drift.ts";
 import type { FleetNodeState } from "../../lifecycles/fleet-node/lifecycle.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
-import { JOB_STATE } from "../run/runs.ts";
+import { JOB_STATE } from "../run/job-state-sql.ts";
 import { REMOVED_ARE_WATCHED } from "./site-watches.ts";
 
 /** What MAAS showed last of a node's machine. */

@@ -158,6 +158,14 @@ export const installStore: ThingStore<Install> = {
   lifecycle: installLifecycle,
   table: "installs",
   requests: {},
+  // Two claimed one boot, and people have to settle it.
+  attention: {
+    applies: `(t.boot ->> 'contestedAt' is not null and t.state in ('pending', 'installing', 'deprovisioning'))`,
+    filter: "state IN (pending, installing, deprovisioning)",
+    since: "(t.boot ->> 'contestedAt')::timestamptz",
+    cause: "''",
+    message: "'two addresses asked for the script of one boot'",
+  },
   claims: ({ id, facts }) => ({
     targets: [{ kind: "machine", id }],
     holder: facts.orderedBy === null ? { kind: "install", id } : { kind: "run", id: facts.orderedBy },

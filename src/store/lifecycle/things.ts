@@ -6,6 +6,7 @@ import type { DeviceTraits } from "../device/device.ts";
 import type { HealthChangedBy } from "../device/health-changes.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import type { Admission } from "./admission.ts";
+import type { AttentionSql } from "./attention.ts";
 import type { OrderDesk } from "./orders.ts";
 import { type Relations, withRelatedStates } from "./relations.ts";
 
@@ -117,6 +118,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly among?: (stores: ThingStores) => ThingStore<T>;
   /** Of which things the SLAs of their states count, as SQL on the table `t`. Absent: of all. */
   readonly slaCounts?: string;
+  /** Which of them need somebody, besides those whose state says so. Absent: none. */
+  readonly attention?: AttentionSql;
   /** Of these things, those that somebody uses, each with the machines in use; absent: nobody uses such things. */
   readonly inUse?: (db: Queryable, ids: readonly string[]) => Promise<ReadonlyMap<string, readonly MachineInUse[]>>;
   /** Facts whose replacement by another one is an event of its own, and which; their first value is none. */

@@ -64,6 +64,8 @@ export type GivenJumpHost = {
   readonly username: string | null;
 };
 
+import { machineAttention } from "./machine-attention.ts";
+
 const text = [orNull(isText), null] as const;
 const parseFacts = readerOf<MachineFacts>({
   serial: text,
@@ -234,6 +236,7 @@ export const machineStore: ThingStore<Machine> = {
     },
   }),
   inUse: findMachinesInUse,
+  attention: machineAttention,
   async load(db, ids) {
     const rows = await db.query<MachineRow>({
       name: "machines.load",

@@ -1,9 +1,11 @@
+import type { FieldRef } from "../../kernel/filter/fields.ts";
 import type { Filter } from "../../kernel/filter/filter.ts";
 import type { SortKey } from "../../kernel/filter/order-by.ts";
 import type { Queryable } from "./database.ts";
 import { filterSql } from "./filter-sql.ts";
 import { columnsOf, type ListFields } from "./list-fields.ts";
 import { afterSql, orderSql, type SortValues, sortColumnOf } from "./sort-sql.ts";
+import { type Dwelling, readDwell, readTally, type Tally, type TallyDwell } from "./tally.ts";
 
 /** What is asked of a list. */
 export interface ListQuery<F extends string> {
@@ -32,6 +34,10 @@ export interface Listing<F extends string, T> {
    */
   collect<U>(db: Queryable, query: ListQuery<F>, take: (thing: T, place: SortValues) => U): Promise<U[]>;
   count(db: Queryable, filter: Filter<F>): Promise<number>;
+  /** How many there are by the values of fields, the most first. */
+  tally(db: Queryable, filter: Filter<F>, by: readonly FieldRef<F>[], limit: number): Promise<Tally[]>;
+  /** Of these groups, how long the things that are at work or in trouble have been in their states. */
+  dwell(db: Queryable, filter: Filter<F>, by: readonly FieldRef<F>[], of: Dwelling): Promise<TallyDwell[]>;
 }
 
 interface ListingOptions<F extends string, T, Row> {
@@ -93,5 +99,7 @@ export function createListing<F extends string, T, Row extends { id: string }>(
       const [row] = await db.query<{ total: number }>({ text, values });
       return row?.total ?? 0;
     },
+    tally: (db, filter, by, limit) => readTally(db, { fields, from: countFrom, filter, by }, limit),
+    dwell: (db, filter, by, of) => readDwell(db, { fields, from: countFrom, filter, by }, of),
   };
 }

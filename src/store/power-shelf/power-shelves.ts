@@ -14,6 +14,7 @@ import {
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
 import { type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../device/bmc-devices.ts";
 import { deviceTraits } from "../device/device.ts";
+import { deviceAttention } from "../device/device-attention.ts";
 import { hasLiveEvents } from "../device/event-streams.ts";
 import { partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
@@ -119,6 +120,7 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
   ...sharesBmcCredentials,
   replacedFacts: { certificateFingerprint: "certificate_replaced" },
   device: powerShelfTraits,
+  attention: deviceAttention,
   claims({ id, rackId, maintenanceRequest }) {
     const itself = { kind: powerShelfLifecycle.kind, id };
     const isSparing = rackId !== null && maintenanceRequest?.unlessInUse === true;

@@ -21,6 +21,7 @@ import {
 } from "../../lifecycles/rack/rack.ts";
 import { releasesDevices } from "../../lifecycles/rack/release.ts";
 import { deviceTraits, type VersionedMetadata } from "../device/device.ts";
+import { deviceAttention } from "../device/device-attention.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingKey, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -201,6 +202,7 @@ export const rackStore: ThingStore<Rack> = {
     reprovisionRequest: { column: "reprovision_requested", lastColumn: "last_reprovision_request" },
   },
   device: rackTraits,
+  attention: deviceAttention,
   claims,
   inUse: findTraysInUse,
   related: {

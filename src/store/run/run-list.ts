@@ -5,7 +5,8 @@ import { findRunType, RUN_TYPES } from "../../runs/model/plan/run-types.ts";
 import { isActive, JOB_STATES, RUN_ACTIONS, RUN_PHASES, type Run } from "../../runs/model/run.ts";
 import { defineFields } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
-import { JOB_STATE, parseRun, RUN_COLUMNS, type RunRow } from "./runs.ts";
+import { JOB_STATE } from "./job-state-sql.ts";
+import { parseRun, RUN_COLUMNS, type RunRow } from "./runs.ts";
 
 /** In any spelling that starts a run; the empty one is that of runs that were started by their plan alone. */
 const typeWords = { words: RUN_TYPES, read: (text: string) => (text === "" ? "" : findRunType(text)) };

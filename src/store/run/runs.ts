@@ -28,6 +28,7 @@ import { parseChildren } from "./children.ts";
 import { parseFactsPatch, parseRunFacts, parseRunPlan } from "./facts.ts";
 import { appendLogs } from "./logs.ts";
 import { runOrders } from "./orders.ts";
+import { runAttention } from "./run-attention.ts";
 
 export interface RunRow extends StateColumns {
   facts: unknown;
@@ -85,12 +86,6 @@ const holderOf = ({ id, holder_kind, holder_id }: RunRow): ThingKey =>
 
 const manualOf = ({ manual_at: at, manual_by: by, manual_comment: comment }: RunRow): ManualMark | null =>
   at === null ? null : { at, by: by ?? "", comment: comment ?? "" };
-
-/**
- * The state of the job, of a run `t`: the column's own rule, and that of a workflow that compensates before it starts again. Written
- * as in the index that answers by it.
- */
-export const JOB_STATE = `(case when t.state = 'RUNNING' and t.facts ->> 'compensateFirst' is not null then 'compensating' else t.job_state end)`;
 
 const targetOf = (row: RunRow): RunTarget => ({ kind: row.target_kind, id: row.target_id });
 
@@ -190,6 +185,7 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
     },
   },
   appendLogs,
+  attention: runAttention,
   orders: runOrders,
   load: loading(stores),
   factsWith: ({ facts }, patch) => ({ ...facts, ...parseFactsPatch(patch) }),

@@ -7,6 +7,7 @@ import type { Switch, SwitchFacts } from "../../lifecycles/switch/switch.ts";
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
 import { type BmcDeviceFilter, type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../device/bmc-devices.ts";
 import { deviceTraits } from "../device/device.ts";
+import { deviceAttention } from "../device/device-attention.ts";
 import { partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -109,6 +110,7 @@ export const switchStore: ThingStore<Switch> = {
   },
   ...sharesBmcCredentials,
   device: switchTraits,
+  attention: deviceAttention,
   ...partOfRack,
   load: switches.load,
 };

@@ -1,5 +1,6 @@
 import { type Access, createAccess } from "../../api/auth/access.ts";
 import type { Explainers } from "../../services/explain/explain.ts";
+import type { Listings } from "../../services/overview/listings.ts";
 import { collectThingStores, type ThingStores } from "../../store/lifecycle/things.ts";
 import { SHARED_ROLES } from "../shared-services.ts";
 import { batch } from "./batch.ts";
@@ -47,6 +48,10 @@ export function storesOf(things: readonly ThingParts[]): ThingStores {
 
 export const explainersOf = (things: readonly ThingParts[]): Explainers =>
   new Map(things.flatMap(({ store, explain }) => (explain ? [[store.lifecycle.kind, explain] as const] : [])));
+
+/** How the things of each kind are listed, for those that have a list. */
+export const listingsOf = (things: readonly ThingParts[]): Listings =>
+  new Map(things.flatMap(({ store, listing }) => (listing ? [[store.lifecycle.kind, listing] as const] : [])));
 
 export const accessOf = (things: readonly ThingParts[]): Access =>
   createAccess([

@@ -145,7 +145,7 @@ export interface ThingParts<T extends Thing = Thing> {
 }
 
 /** A listing whose own types nobody asks for any more. */
-export type AnyListing = Pick<Listing<string, never>, "name" | "fields" | "order">;
+export type AnyListing = Pick<Listing<string, never>, "name" | "fields" | "order" | "tally" | "dwell">;
 
 /** The kind's own type ends here, since the engine and the services treat all kinds alike. */
 export const defineThing = <T extends Thing>(parts: ThingParts<T>): ThingParts => parts as unknown as ThingParts;

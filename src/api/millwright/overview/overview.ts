@@ -1,0 +1,61 @@
+import { durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { AttentionReason, type OverviewService } from "../../../../contract/millwright/v1/overview_pb.js";
+import { countThings, type ThingGroup } from "../../../services/overview/count-things.ts";
+import type { OverviewDeps } from "../../../services/overview/listings.ts";
+import { type AttentionGroup, getOverview, type KindCounts } from "../../../services/overview/overview.ts";
+
+const REASONS = {
+  needs_person: AttentionReason.NEEDS_PERSON,
+  trouble: AttentionReason.TROUBLE,
+  above_sla: AttentionReason.ABOVE_SLA,
+} as const;
+
+const attentionOf = ({ reason, since, rack, ids, ...group }: AttentionGroup) => ({
+  ...group,
+  reason: REASONS[reason],
+  since: timestampFromDate(since),
+  rackId: rack ?? "",
+  ids: [...ids],
+});
+
+const stateCountOf = ({ state, things }: KindCounts["states"][number]) => ({ state, things: BigInt(things) });
+
+const kindOf = ({ kind, things, working, attention, aboveSla, states }: KindCounts) => ({
+  kind,
+  things: BigInt(things),
+  working: BigInt(working),
+  attention: BigInt(attention),
+  aboveSla: BigInt(aboveSla),
+  states: states.map(stateCountOf),
+});
+
+const secondsOf = (seconds: number) => durationFromMs(Math.round(seconds * 1_000));
+
+const groupOf = ({ values, things, dwell }: ThingGroup) => ({
+  values: [...values],
+  things: BigInt(things),
+  ...(dwell && {
+    aboveSla: BigInt(dwell.aboveSla),
+    inTrouble: BigInt(dwell.inTrouble),
+    oldestSince: timestampFromDate(dwell.oldestSince),
+    dwellP50: secondsOf(dwell.p50Seconds),
+    dwellP95: secondsOf(dwell.p95Seconds),
+  }),
+});
+
+export const overview = (deps: OverviewDeps): ServiceImpl<typeof OverviewService> => ({
+  async getOverview({ kinds }) {
+    const { at, attention, isCut, kinds: counts } = await getOverview(deps, kinds);
+    return {
+      at: timestampFromDate(at),
+      attention: attention.map(attentionOf),
+      cut: isCut,
+      kinds: counts.map(kindOf),
+    };
+  },
+  async countThings(request) {
+    const { groups, total, isCut, at } = await countThings(deps, request);
+    return { groups: groups.map(groupOf), total: BigInt(total), cut: isCut, at: timestampFromDate(at) };
+  },
+});

@@ -233,12 +233,16 @@ export const SETTINGS = {
     doc: "Whether a machine that boots from the network and is not known is put on record as discovered.",
   }),
   "install.require_report_tokens": setting(kinds.flag(), {
-    default: false,
-    doc: "Whether nodes must show, with each report, the token that their boot script gave them.",
+    default: true,
+    doc: "Whether nodes must show, with each report, the token that their boot script gave them. `false`: whoever reaches the boot routes may report an installation as begun, failed or complete; what such a report says of the hardware only fills in what is not known yet. A bearer of role `operator` is as good as a token.",
   }),
   "install.token_binding": setting(kinds.choice(["subnet", "address", "off"]), {
     default: "subnet",
     doc: "From where the token of a boot is good: from the subnet of the address that asked for the boot script (/24, or /64 of IPv6), from that address alone, or from anywhere. A second address that asks for the script of one boot makes the boot contested: what it reports then decides nothing. `off`: every address is as good as another.",
+  }),
+  "install.armed_for": setting(kinds.duration("1m", "3650d"), {
+    default: "24h",
+    doc: "How long after approve, retry, deprovision, a run or `millwright node arm` a node may take to boot. A later boot gets no install script, since command lines may hold secrets: it waits until the node is armed again. An erasure that a later boot reports proves nothing.",
   }),
   "install.public_url": optional(kinds.baseUrl(), {
     doc: "Where machines that boot from the network reach this server (`boot.listen`, where it is set). Unset: where each of them did.",

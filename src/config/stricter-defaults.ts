@@ -3,6 +3,10 @@ import type { SettingKey } from "./settings.ts";
 
 /** Defaults that refuse what an earlier version admitted. Whoever sets one of these, to whatever value, has decided. */
 const STRICTER: Partial<Record<SettingKey, string>> = {
+  "install.armed_for":
+    'an approved node that boots later than that waits for "millwright node arm" or a power action; "3650d" lets it install whenever it boots',
+  "install.require_report_tokens":
+    'reports of installers that show neither the token of their boot ("${token}" in a command line, "report_token" in a report) nor a bearer of role operator are refused; "false" takes them as before',
   "auth.token_max_age":
     'tokens made by "millwright token create" end at that age, the present ones counted from the upgrade ("millwright token list" shows when); "off" lets them last',
 };

@@ -37,6 +37,12 @@ export function bootRulesOf({ install }: Config): BootRules {
   };
 }
 
+/** Which boots count, and from where their tokens are good. */
+export const bootTrustOf = ({ install }: Config): Pick<ServiceDeps, "tokenBinding" | "armedFor"> => ({
+  tokenBinding: install.tokenBinding,
+  armedFor: install.armedFor,
+});
+
 /** What the routes of network installs stand on. */
 export const installRouteDeps = (deps: ServiceDeps, config: Config): InstallRouteDeps => ({
   services: deps,

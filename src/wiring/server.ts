@@ -40,7 +40,7 @@ import { startRefusals } from "./audit/refusals.ts";
 import { wireClusterGate } from "./cluster-gate.ts";
 import { type Engine, type EngineHardware, startEngine } from "./engine.ts";
 import { wireAllocator } from "./fleet/allocator.ts";
-import { bootRulesOf, installRouteDeps } from "./installs.ts";
+import { bootRulesOf, bootTrustOf, installRouteDeps } from "./installs.ts";
 import { wireMaasGate } from "./maas-gate.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
@@ -146,7 +146,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       missingFiles,
       rackLimits: engine.rackLimits,
       tokenRules: tokenRulesOf(config),
-      tokenBinding: config.install.tokenBinding,
+      ...bootTrustOf(config),
       clock,
     };
     void sweepArtifacts(db, artifacts).catch((err: unknown) => log.warn({ err }, "firmware files were not swept"));

@@ -41,13 +41,14 @@ async function done(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** What an installer does, without credentials. */
+/** What an operator sends in the place of an installer. */
 async function report(body: object): Promise<string> {
   const url = `${server.httpUrl}/api/v1/report`;
+  const bearer = `authorization: Bearer ${token}`;
   const sent = JSON.stringify({ mac_address: MAC, ...body });
   const curl = bench.start({
     command: "curl",
-    args: ["-sS", "-f", "-X", "POST", "-H", "content-type: application/json", "-d", sent, url],
+    args: ["-sS", "-f", "-X", "POST", "-H", "content-type: application/json", "-H", bearer, "-d", sent, url],
   });
   expect(await curl.exited, curl.transcript()).toEqual({ code: 0, signal: null });
   return (JSON.parse(curl.stdout()) as { message: string }).message;

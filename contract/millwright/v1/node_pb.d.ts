@@ -88,6 +88,40 @@ export declare type ListNodesResponse = Message<"millwright.v1.ListNodesResponse
 export declare const ListNodesResponseSchema: GenMessage<ListNodesResponse>;
 
 /**
+ * @generated from message millwright.v1.ArmNodeRequest
+ */
+export declare type ArmNodeRequest = Message<"millwright.v1.ArmNodeRequest"> & {
+  /**
+   * That of the machine.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.ArmNodeRequest.
+ * Use `create(ArmNodeRequestSchema)` to create a new message.
+ */
+export declare const ArmNodeRequestSchema: GenMessage<ArmNodeRequest>;
+
+/**
+ * @generated from message millwright.v1.ArmNodeResponse
+ */
+export declare type ArmNodeResponse = Message<"millwright.v1.ArmNodeResponse"> & {
+  /**
+   * @generated from field: millwright.v1.Node node = 1;
+   */
+  node?: Node | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ArmNodeResponse.
+ * Use `create(ArmNodeResponseSchema)` to create a new message.
+ */
+export declare const ArmNodeResponseSchema: GenMessage<ArmNodeResponse>;
+
+/**
  * @generated from message millwright.v1.ConfirmNodeErasedRequest
  */
 export declare type ConfirmNodeErasedRequest = Message<"millwright.v1.ConfirmNodeErasedRequest"> & {
@@ -346,6 +380,16 @@ export declare const NodeService: GenService<{
     methodKind: "unary";
     input: typeof ListNodesRequestSchema;
     output: typeof ListNodesResponseSchema;
+  },
+  /**
+   * Expects a node to boot from now on, for as long as install.armed_for says: its next boot gets its script, and what that reports counts.
+   *
+   * @generated from rpc millwright.v1.NodeService.ArmNode
+   */
+  armNode: {
+    methodKind: "unary";
+    input: typeof ArmNodeRequestSchema;
+    output: typeof ArmNodeResponseSchema;
   },
   /**
    * Retires a node that is deprovisioning: the caller vouches that its disks are erased, where no boot of it could prove that.

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { NodeSchema, NodeService } from "../../../contract/millwright/v1/node_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { armNode } from "../../services/install/boot/arming.ts";
 import { confirmErased } from "../../services/install/boot/erasure.ts";
 import type { InstallRecord } from "../../services/install/installs.ts";
 import { pageNodes } from "../../services/install/node-list.ts";
@@ -13,6 +14,9 @@ export const nodes = (deps: ServiceDeps): ServiceImpl<typeof NodeService> => ({
   async listNodes(request) {
     const page = await pageNodes(deps, listRequestFrom(request));
     return { nodes: page.items.map(nodeOf), ...pageOf(page) };
+  },
+  async armNode({ id }, { values }) {
+    return { node: nodeOf(await armNode(deps, values.get(callerKey), id)) };
   },
   async confirmNodeErased({ id, comment }, { values }) {
     return { node: nodeOf(await confirmErased(deps, values.get(callerKey), id, comment)) };

@@ -151,13 +151,12 @@ export const node = z
     ),
   })
   .meta({ id: "Node" });
-/** As the node itself is answered: whoever holds its address is told nothing of what its steps said. */
-export const reportedNode = node.omit({ installation_steps: true }).meta({ id: "ReportedNode" });
+/** What who reports is answered: the state that the node goes by, and no more, since a stranger may report. */
+export const reportedNode = z.object({ state: installState }).meta({ id: "ReportedNode" });
 
-export function reportedNodeJson(install: InstallRecord, state: string): z.input<typeof reportedNode> {
-  const { installation_steps: _, ...rest } = nodeJson(install);
-  return { ...rest, state: state as z.input<typeof installState> };
-}
+export const reportedNodeJson = (state: string): z.input<typeof reportedNode> => ({
+  state: state as z.input<typeof installState>,
+});
 
 export const nodeJson = (install: InstallRecord): z.input<typeof node> => ({
   id: install.id,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { armNode } from "../../services/install/boot/arming.ts";
 import { confirmErased as confirmNodeErased } from "../../services/install/boot/erasure.ts";
 import { changeInstallState, changeManyInstallStates } from "../../services/install/installs.ts";
 import { objectOf, one } from "./envelopes.ts";
@@ -97,6 +98,21 @@ const confirmErased = ({ services }: Deps) =>
     },
   });
 
+const armed = ({ services }: Deps) =>
+  defineRoute({
+    method: "POST",
+    path: "/api/v1/nodes/{id}/arm",
+    tag: NODES,
+    summary:
+      "Expects the node to boot from now on: its next boot gets its script, for as long as install.armed_for says.",
+    params: schemas.nodeId,
+    body: z.strictObject({}).optional(),
+    errors: { ...UNKNOWN_NODE, 400: "No boot of the node leads on." },
+    answer: nodeAnswer,
+    handle: async ({ params: { id }, caller }) =>
+      one(schemas.nodeJson(await armNode(services, caller, id)), "Node armed: its next boot is expected"),
+  });
+
 /** Where people take nodes: to another state, one or many, and out for good. */
 export const nodeStateRoutes = (deps: Deps): AnyRoute[] =>
-  [retireNode, changeState, changeManyStates, confirmErased].map((route) => route(deps));
+  [retireNode, changeState, changeManyStates, confirmErased, armed].map((route) => route(deps));

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
+import type { Caller } from "../../services/call/caller.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { getInstall } from "../../services/install/installs.ts";
 import type { NodeReport, ReportDesk } from "../../services/install/reports.ts";
@@ -20,18 +21,22 @@ const EXAMPLE = {
   report_id: "boot-7-progress-40",
 };
 
+/** Whoever may lead a node by hand may report for it. */
+const VOUCHED_AS = "PATCH /api/v1/nodes/{id}/state";
+
 const report = ({ reports }: ReportRouteDeps) =>
   defineRoute({
     method: "POST",
     path: "/api/v1/report",
     tag: "reports",
     isForBoot: true,
+    vouchedAs: VOUCHED_AS,
     summary: "What a node says of itself and of its install.",
     body: schemas.nodeReport,
     example: EXAMPLE,
     errors: { 404: "Nothing is known of the MAC address." },
     answer: objectOf(schemas.reportedNode),
-    handle: ({ body, request }) => submit(reports, body, { mac: body.mac_address }, request),
+    handle: ({ body, request, voucher }) => submit(reports, body, { mac: body.mac_address, voucher }, request),
   });
 
 const installationStatus = ({ services, reports }: ReportRouteDeps) =>
@@ -40,22 +45,23 @@ const installationStatus = ({ services, reports }: ReportRouteDeps) =>
     path: "/api/v1/nodes/{id}/installation-status",
     tag: "reports",
     isForBoot: true,
+    vouchedAs: VOUCHED_AS,
     summary: "The same as a report, for who knows the node by its id.",
     params: schemas.nodeId,
     body: schemas.nodeReport.omit({ mac_address: true }),
     example: { installation_status: "complete" },
     errors: { 404: "There is no such node." },
     answer: objectOf(schemas.reportedNode),
-    async handle({ params: { id }, body, request }) {
+    async handle({ params: { id }, body, request, voucher }) {
       const { mac } = await getInstall(services, id);
-      return submit(reports, body, { mac, id }, request);
+      return submit(reports, body, { mac, id, voucher }, request);
     },
   });
 
 async function submit(
   reports: ReportDesk,
   body: Omit<z.output<typeof schemas.nodeReport>, "mac_address">,
-  { mac, id }: { readonly mac: string; readonly id?: string },
+  { mac, id, voucher }: { readonly mac: string; readonly id?: string; readonly voucher: Caller | undefined },
   request: FastifyRequest,
 ) {
   const answer = await reports.submit({
@@ -64,9 +70,10 @@ async function submit(
     address: request.ip,
     reportId: body.report_id ?? idempotencyKeyOf(request),
     token: body.report_token,
+    voucher,
   });
   if (answer instanceof AppError) throw answer;
-  return one(schemas.reportedNodeJson(answer.install, answer.state), answer.message);
+  return one(schemas.reportedNodeJson(answer.state), answer.message);
 }
 
 const LONGEST_KEY = 128;

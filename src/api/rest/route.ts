@@ -14,6 +14,8 @@ export interface Call<P, Q, B> {
   readonly query: Q;
   readonly body: B;
   readonly caller: Caller;
+  /** Of a route with `vouchedAs`: who signed in all the same. */
+  readonly voucher: Caller | undefined;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
@@ -41,6 +43,11 @@ export interface Route<
   readonly answer: z.ZodType | { readonly text: string };
   /** Called by machines that boot and install: it is on `boot.listen` alone where that is set. */
   readonly isForBoot?: boolean;
+  /**
+   * Of a route that takes no credentials: the route whose callers vouch for what they send here, where they show their credentials. Such
+   * credentials must be good.
+   */
+  readonly vouchedAs?: string;
   /** A request that the tests send. */
   readonly example?: unknown;
   handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<unknown>;
@@ -86,6 +93,7 @@ export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[]
           query: check(route.query ?? z.strictObject({}), request.query, "query"),
           body: check(route.body, request.body, "body"),
           caller,
+          voucher: await voucherOf(route, request, deps),
           request,
           reply,
         };
@@ -100,6 +108,13 @@ export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[]
     });
   }
 }
+
+const voucherOf = async (
+  { vouchedAs }: AnyRoute,
+  request: FastifyRequest,
+  { authenticate }: RouteDeps,
+): Promise<Caller | undefined> =>
+  vouchedAs === undefined || request.headers.authorization === undefined ? undefined : authenticate(request, vouchedAs);
 
 /** What is wrong with a request, in the shape that clients of this contract know. */
 export class InvalidRequest extends Error {

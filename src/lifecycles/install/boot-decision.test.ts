@@ -30,7 +30,7 @@ describe("a machine that boots from the network while its node is", () => {
   });
 
   test.each<[WorkflowSeen, BootDecision]>([
-    ["none", { type: "wait" }],
+    ["none", { type: "wait", why: "is approved and waits for a workflow" }],
     ["missing", { type: "problem", message: "its workflow does not exist any more" }],
     ["ready", { type: "install", attempt: 1 }],
   ])("pending, with a workflow that is %s", (workflow, decision) => {

@@ -5,8 +5,8 @@ import { isRebooting } from "./install-steps.ts";
 export type BootDecision =
   /** Straight on to its disk. */
   | { readonly type: "local"; readonly why: string }
-  /** Approved, and nobody has said yet what to install: asks again in a while. */
-  | { readonly type: "wait" }
+  /** Approved, and something is still missing that people bring: asks again in a while. */
+  | { readonly type: "wait"; readonly why: string }
   | {
       readonly type: "install";
       readonly attempt: number;
@@ -57,7 +57,7 @@ export function decideBoot(install: Install, workflow: WorkflowSeen, claimant: C
 }
 
 function toInstall({ facts }: Install, workflow: WorkflowSeen): BootDecision {
-  if (workflow === "none") return { type: "wait" };
+  if (workflow === "none") return { type: "wait", why: "is approved and waits for a workflow" };
   if (workflow === "missing") return { type: "problem", message: "its workflow does not exist any more" };
   return { type: "install", attempt: facts.installAttempts + 1 };
 }

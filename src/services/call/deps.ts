@@ -51,6 +51,8 @@ export interface ServiceDeps {
   readonly rackLimits?: RackLimits;
   /** What counts as one place, where a boot asks for its script and reports. Absent: its subnet. */
   readonly tokenBinding?: TokenBinding;
+  /** How long a node that was armed may take to boot. Absent: the usual time. */
+  readonly armedFor?: Duration;
   /** Absent: the system's. */
   readonly clock?: Clock;
 }

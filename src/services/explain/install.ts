@@ -1,7 +1,8 @@
 import { mismatch } from "../../lifecycles/install/workflow.ts";
 import { type InstallRecord, listReplaced, loadInstalls } from "../../store/install/installs.ts";
 import { listWorkflows } from "../../store/install/workflows.ts";
-import type { ServiceDeps } from "../call/deps.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { ARMED_FOR, isArmed, isWithin } from "../install/boot/armed-boot.ts";
 import { explainAnyThing } from "./any-thing.ts";
 import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
 
@@ -11,7 +12,7 @@ export async function explainInstall(deps: ServiceDeps, id: string): Promise<Exp
   const [install] = (await loadInstalls(deps.db, [id])).things;
   if (!install) return plain;
   const [leaving] = await listReplaced(deps.db, [id]);
-  const missing = await missingWorkflow(deps, install);
+  const missing = (await missingWorkflow(deps, install)) ?? unexpected(deps, install);
   const contest = contestOf(install);
   const story = [
     ...storyOf(install),
@@ -39,6 +40,16 @@ async function missingWorkflow({ db }: ServiceDeps, install: InstallRecord): Pro
   if (!workflow) return `another workflow: ${id} is not offered any more`;
   const problem = mismatch(workflow, install);
   return problem === undefined ? undefined : `another workflow: ${problem}`;
+}
+
+const NOT_EXPECTED = "somebody who expects its boot: it was armed too long ago";
+
+/** A boot that nothing has armed is given no script. */
+function unexpected({ armedFor = ARMED_FOR, ...deps }: ServiceDeps, install: InstallRecord): string | undefined {
+  if (install.state.name !== "pending" || isArmed(install, nowOf(deps), armedFor)) return undefined;
+  const { boot } = install;
+  const isUnderWay = boot !== null && boot.armedBy !== null && isWithin(armedFor, boot.at, nowOf(deps));
+  return isUnderWay ? undefined : NOT_EXPECTED;
 }
 
 /** Two addresses, and nobody but a person can tell which of them is the machine. */
@@ -95,6 +106,8 @@ function commandsFor({ id, state, facts }: InstallRecord, missing: string | unde
       ];
     case "pending":
       if (missing === undefined) return [show];
+      if (missing === NOT_EXPECTED)
+        return [say(`node arm ${id}`, "lets its next boot from the network install it"), show];
       return [
         say(`node set ${id} --workflow <id>`, "assigns what its next boot from the network installs"),
         say("workflow list", "lists what can be installed"),

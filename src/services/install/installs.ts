@@ -19,6 +19,7 @@ import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
 import { machineKey } from "../machine/machines.ts";
+import { armedBy } from "./boot/arming.ts";
 import { holdKnownGroup } from "./device-groups.ts";
 import { INSTALL_KIND, installKey } from "./key.ts";
 import { beginMigration, callOffMigration } from "./migration.ts";
@@ -76,7 +77,7 @@ export async function patchInstall(deps: ServiceDeps, caller: Caller, id: string
     };
     if (Object.keys(facts).length > 0)
       await commitOrRefuse(tx, deps.stores, [{ kind: INSTALL_KIND, thing: install, facts, ...doneBy(caller) }]);
-    if (Object.keys(assigned).length > 0) await recordAssignment(tx, deps, caller, id, assigned);
+    if (Object.keys(assigned).length > 0) await recordAssignment(tx, deps, caller, install, assigned);
   });
 }
 
@@ -104,12 +105,25 @@ async function assignWorkflow(
 ): Promise<InstallRecord> {
   await refuseWorkflow(tx, install, workflowId);
   if (workflowId === undefined || workflowId === install.workflowId) return install;
-  await recordAssignment(tx, deps, caller, install.id, { workflow_id: workflowId });
+  await recordAssignment(tx, deps, caller, install, { workflow_id: workflowId });
   return lockInstall(tx, install.id);
 }
 
-const recordAssignment = (tx: Transaction, deps: ServiceDeps, caller: Caller, id: string, set: JsonObject) =>
-  recordChange(tx, storeOf(deps.stores, INSTALL_KIND), { id, type: "assigned", ...doneBy(caller), data: set, set });
+const recordAssignment = (
+  tx: Transaction,
+  deps: ServiceDeps,
+  caller: Caller,
+  { id, state }: InstallRecord,
+  set: JsonObject,
+) =>
+  recordChange(tx, storeOf(deps.stores, INSTALL_KIND), {
+    id,
+    type: "assigned",
+    ...doneBy(caller),
+    data: set,
+    // A node that is approved may have waited for just that.
+    set: state.name === "pending" ? { ...set, ...armedBy("assignment", nowOf(deps)) } : set,
+  });
 
 /** The node as it is under its lock. */
 export async function lockInstall(tx: Transaction, id: string): Promise<InstallRecord> {

@@ -12,11 +12,11 @@ export interface ReportRules {
 }
 
 /**
- * What a token says of who shows it. `proven`: the one boot that was armed and that nobody else claims. `earlier`: a boot that an earlier version
+ * What a token says of who shows it. `vouched`: an operator has signed in, and needs none. `proven`: the one boot that was armed and that nobody else claims. `earlier`: a boot that an earlier version
  * gave its script, which ends its installation with it. `doubted`: a boot of ours that proves nothing, and why.
  */
 export type Trust =
-  | { readonly is: "proven" | "earlier" | "none" }
+  | { readonly is: "vouched" | "proven" | "earlier" | "none" }
   | { readonly is: "doubted"; readonly why: string; readonly from: string | null };
 
 const PURPOSE = "boot token";
@@ -37,9 +37,10 @@ const subjectOf = ({ id }: Boot, address: string | null, binding: TokenBinding):
 /** What the token of a report, or of a request for steps, says of the one who shows it. */
 export function trustIn(
   { secrets, tokenBinding = DEFAULT_BINDING }: Pick<ServiceDeps, "secrets" | "tokenBinding">,
-  { token, address }: Pick<ReportInput, "token" | "address">,
+  { token, address, voucher }: Pick<ReportInput, "token" | "address" | "voucher">,
   { boot, reportTokenHash }: InstallRecord,
 ): Trust {
+  if (voucher !== undefined) return { is: "vouched" };
   if (token === undefined) return { is: "none" };
   const isOf = (asked: string | null) =>
     boot !== null && secrets.isSigned(PURPOSE, subjectOf(boot, asked, tokenBinding), token);
@@ -66,6 +67,17 @@ function isKept(token: string, hash: string | null): boolean {
 
 export const needsToken = ({ requireTokens }: ReportRules, { report }: ReportInput): boolean =>
   requireTokens || ERASE_EVENTS.has(report.event ?? "");
+
+/** Whether what it says of the node takes the place of what was known. */
+export const isBelieved = ({ is }: Trust): boolean => is === "vouched" || is === "proven" || is === "earlier";
+
+/** That data is gone a boot proves, or an operator in so many words. */
+export const notVouchedFor = ({ id }: InstallRecord): AppError =>
+  new AppError(
+    "failed_precondition",
+    "event: only the boot that erases disks reports that; an operator confirms an erasure by name",
+    { field: "event", next: `millwright node confirm-erased ${id}` },
+  );
 
 export const badToken = (): AppError =>
   new AppError(

@@ -5,7 +5,8 @@ import { whyIncomplete } from "../../lifecycles/install/install-steps.ts";
 import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { ERASE_EVENTS, failureOf, type NodeReport, verbOf, whyNotErased } from "../../lifecycles/install/report.ts";
 import type { Boot, InstallRecord } from "../../store/install/installs.ts";
-import type { Trust } from "./report-token.ts";
+import type { Caller } from "../call/caller.ts";
+import { isBelieved, type Trust } from "./report-token.ts";
 
 export interface ReportInput {
   readonly report: NodeReport;
@@ -17,11 +18,15 @@ export interface ReportInput {
   readonly reportId?: string | undefined;
   /** What the boot script of this boot gave the node to show. */
   readonly token?: string | undefined;
+  /** The operator who sends it in the place of the node. */
+  readonly voucher?: Caller | undefined;
 }
 
 export interface DecidedReport {
   readonly input: ReportInput;
   readonly install: InstallRecord;
+  /** What it says of the node takes the place of what was known; otherwise it only fills in what was not. */
+  readonly isBelieved: boolean;
   readonly move: Move | undefined;
   /** Why a report that the table knows in principle was not followed. */
   readonly ignored: string | undefined;
@@ -42,7 +47,7 @@ export function decideReport(
 ): DecidedReport {
   const { report } = input;
   const verb = verbOf(report);
-  const base = { input, install, now };
+  const base = { input, install, isBelieved: isBelieved(trust), now };
   const doubted = whyDoubted(trust, verb);
   if (doubted !== undefined && OF_A_BOOT.has(install.state.name)) {
     const why = `${verb} was reported, but ${doubted}`;
@@ -84,7 +89,7 @@ const OF_A_BOOT: ReadonlySet<string> = new Set<InstallState>(["pending", "instal
 function whyDoubted(trust: Trust, verb: string | undefined): string | undefined {
   if (verb === undefined) return undefined;
   if (trust.is === "doubted") return trust.why;
-  if (trust.is === "proven" || !ERASE_EVENTS.has(verb)) return undefined;
+  if (trust.is === "proven" || trust.is === "vouched" || !ERASE_EVENTS.has(verb)) return undefined;
   return "its boot was given its script by an earlier version";
 }
 

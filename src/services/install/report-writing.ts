@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { toldBy } from "../../lifecycles/install/report.ts";
 import type { InstallRecord } from "../../store/install/installs.ts";
 import { recordChanges } from "../../store/lifecycle/changes.ts";
@@ -7,8 +8,9 @@ import { storeOf } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
 import { INSTALL_KIND, installKey } from "./key.ts";
-import type { DecidedReport } from "./report-verdict.ts";
+import type { DecidedReport, ReportInput } from "./report-verdict.ts";
 
 /** All that was decided, with what it brings about: many reports in a few statements. */
 export async function writeReports(
@@ -16,14 +18,14 @@ export async function writeReports(
   deps: ServiceDeps,
   decided: readonly DecidedReport[],
 ): Promise<void> {
-  const units = decided.map(({ input, install, move, facts: seen, now }): Unit => {
-    const facts = { ...toldBy(input.report, now), ...seen };
+  const units = decided.map(({ input, install, isBelieved, move, facts: seen, now }): Unit => {
+    const facts = { ...news(toldBy(input.report, now), install, isBelieved), ...seen };
     return {
       kind: INSTALL_KIND,
       thing: install,
       ...(move && { move }),
       facts: Object.fromEntries(Object.entries(facts).filter(([name, value]) => differs(install, name, value))),
-      actor: `node ${install.mac}`,
+      actor: actorOf(input, install),
       address: input.address,
     };
   });
@@ -38,7 +40,7 @@ export async function writeReports(
             {
               id: install.id,
               type: "report_ignored",
-              actor: `node ${install.mac}`,
+              actor: actorOf(input, install),
               address: input.address,
               reason: ignored,
               data: { ...input.report },
@@ -59,6 +61,17 @@ export async function writeReports(
     moved.map(({ install }) => installKey(install.id)),
   );
 }
+
+const actorOf = ({ voucher }: ReportInput, { mac }: InstallRecord): string =>
+  voucher === undefined ? `node ${mac}` : doneBy(voucher).actor;
+
+/** Who is not believed fills in what nobody has said yet, and replaces nothing that is on record. */
+const news = (told: JsonObject, { facts }: InstallRecord, isBelieved: boolean): JsonObject =>
+  Object.fromEntries(
+    Object.entries(told).filter(
+      ([name]) => isBelieved || name === "lastSeenAt" || (facts[name as keyof InstallRecord["facts"]] ?? "") === "",
+    ),
+  );
 
 function differs(install: InstallRecord, name: string, value: unknown): boolean {
   const before: unknown = install.facts[name as keyof InstallRecord["facts"]];

@@ -1,5 +1,5 @@
 import { AppError } from "../../kernel/errors.ts";
-import { answerTo, REPORTED } from "../../lifecycles/install/report.ts";
+import { answerTo, ERASE_EVENTS, REPORTED } from "../../lifecycles/install/report.ts";
 import { type InstallRecord, loadInstalls } from "../../store/install/installs.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { retryOnConflict, type Transaction } from "../../store/postgres/database.ts";
@@ -9,7 +9,7 @@ import { machineKey } from "../machine/machines.ts";
 import { heldByOthers } from "./holders.ts";
 import { installKey } from "./key.ts";
 import { findOwners } from "./owners.ts";
-import { badToken, needsToken, type ReportRules, trustIn } from "./report-token.ts";
+import { badToken, needsToken, notVouchedFor, type ReportRules, trustIn } from "./report-token.ts";
 import { decideReport, type ReportInput } from "./report-verdict.ts";
 import { writeReports } from "./report-writing.ts";
 
@@ -104,6 +104,10 @@ async function applyRound(
       return [];
     }
     const trust = trustIn(deps, input, install);
+    if (trust.is === "vouched" && ERASE_EVENTS.has(input.report.event ?? "")) {
+      answers.set(input, notVouchedFor(install));
+      return [];
+    }
     if (!needsToken(rules, input) || trust.is !== "none") return [{ input, id, install, trust }];
     answers.set(input, badToken());
     return [];

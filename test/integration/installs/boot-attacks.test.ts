@@ -189,6 +189,78 @@ describe("an erasure", () => {
   });
 });
 
+describe("what is on record of a machine", () => {
+  const known = { hostname: "gpu-1", vendor: "Acme", serial_number: "S-1", ip_address: "10.0.0.7" };
+
+  test("is not replaced by who asks for its script, or reports, without having proved anything", async () => {
+    const { id, mac_address: mac } = await api.register({ hostname: "gpu-1", vendor: "Acme", serial_number: "S-1" });
+    await api.db.execute('update installs set facts = facts || \'{"ipAddress":"10.0.0.7"}\' where id = $1', [id]);
+    await api.place(id, "active");
+    const before = await nodeOf(id);
+    await fetchScript(ELSEWHERE, mac, "&vendor=Evil&serial=S-9&arch=arm64&platform=efi");
+    const forged = { hostname: "evil", vendor: "Evil", serial_number: "S-9", ip_address: ELSEWHERE };
+    expect((await send(ELSEWHERE, mac, "", forged)).status).toBe(401);
+    expect(await nodeOf(id)).toMatchObject({ ...known, arch: before.arch, boot_mode: before.boot_mode });
+  });
+
+  test("is not replaced by a boot in doubt, and is by the one that was expected", async () => {
+    const { id, mac_address: mac } = await api.register({ hostname: "gpu-1", vendor: "Acme" });
+    await api.move(id, "pending", { workflow_id: "plain" });
+    const machine = await fetchScript(MACHINE, mac);
+    await send(MACHINE, mac, machine.token, { hostname: "gpu-2" });
+    expect(await nodeOf(id)).toMatchObject({ hostname: "gpu-2", ip_address: MACHINE });
+    const stranger = await fetchScript(ELSEWHERE, mac, "&platform=efi");
+    await send(ELSEWHERE, mac, stranger.token, { hostname: "evil", ip_address: ELSEWHERE, model: "M" });
+    expect(await nodeOf(id)).toMatchObject({ hostname: "gpu-2", ip_address: MACHINE, model: "M", boot_mode: "bios" });
+  });
+
+  test("is no business of who reports: the answer holds the state and nothing else", async () => {
+    const { id, mac_address: mac } = await api.register();
+    await api.move(id, "pending", { workflow_id: "plain" });
+    const { token } = await fetchScript(MACHINE, mac);
+    const { text } = await send(MACHINE, mac, token, { installation_status: "started" });
+    expect(JSON.parse(text)).toEqual({ success: true, data: { state: "installing" }, message: "Installation started" });
+  });
+});
+
+describe("an operator's bearer", () => {
+  const as = (name: string, role: string) => ({ authorization: "Bearer of-a-person", "x-user": name, "x-role": role });
+  const reportAs = (mac: string, more: object, headers: object) =>
+    call(ELSEWHERE, "POST", "/api/v1/report", { mac_address: mac, ...more }, headers);
+
+  test("reports for a node under the operator's name, also where its boot is contested", async () => {
+    const { id, mac_address: mac } = await api.register();
+    await api.move(id, "pending", { workflow_id: "plain" });
+    for (const from of [MACHINE, ELSEWHERE]) await fetchScript(from, mac);
+    for (const installation_status of ["started", "complete"])
+      expect((await reportAs(mac, { installation_status, hostname: "gpu-7" }, as("olga", "operator"))).status).toBe(
+        200,
+      );
+    expect(await nodeOf(id)).toMatchObject({ state: "installed", hostname: "gpu-7" });
+    const entry = await api.db.query("select actor from journal where id = $1 and to_state = 'installed'", [id]);
+    expect(entry).toEqual([{ actor: expect.stringContaining("olga") }]);
+  });
+
+  test("must be good, and of a role that may lead nodes", async () => {
+    const { id, mac_address: mac } = await api.register();
+    await api.move(id, "pending", { workflow_id: "plain" });
+    const started = { installation_status: "started" };
+    expect((await reportAs(mac, started, as("vera", "viewer"))).status).toBe(403);
+    expect((await reportAs(mac, started, { authorization: "Bearer unknown" })).status).toBe(401);
+    expect((await nodeOf(id)).state).toBe("pending");
+  });
+
+  test("proves no erasure: that an operator confirms by name", async () => {
+    const { id, mac_address: mac } = await api.register();
+    await api.place(id, "active");
+    await api.move(id, "deprovisioning");
+    const erased = { event: "erased", erased_disks: ["/dev/sda"] };
+    const refused = await reportAs(mac, erased, as("olga", "operator"));
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("an operator confirms an erasure")]);
+    expect((await nodeOf(id)).state).toBe("deprovisioning");
+  });
+});
+
 describe("an install", () => {
   async function toInstall(): Promise<{ id: string; mac: string }> {
     const { id, mac_address: mac } = await api.register();
@@ -274,6 +346,57 @@ describe("an install", () => {
     expect(isInstallScript(await fetchScript(ELSEWHERE, mac))).toBe(false);
     expect((await nodeOf(id)).state).toBe("installed");
     expect(await eventsOf(id, "boot_contested")).toHaveLength(1);
+  });
+
+  test("is neither begun, steered nor ended by who reports without a token", async () => {
+    const { id, mac } = await toInstall();
+    const said = ["started", "failed", "complete"];
+    for (const installation_status of said)
+      expect((await call(ELSEWHERE, "POST", "/api/v1/report", { mac_address: mac, installation_status })).status).toBe(
+        401,
+      );
+    const { status: byId } = await call(ELSEWHERE, "POST", `/api/v1/nodes/${id}/installation-status`, {
+      installation_status: "started",
+    });
+    expect(byId).toBe(401);
+    expect(await nodeOf(id)).toMatchObject({ state: "pending", last_install_error: null });
+  });
+
+  test("shows its command line to the boot that was armed for it, and to none that comes later", async () => {
+    const { id, mac } = await toInstall();
+    await hoursPass(id, 25);
+    const late = await fetchScript(ELSEWHERE, mac);
+    expect(late.text).not.toContain("secret-of-the-site");
+    expect(late).toMatchObject({ text: expect.stringContaining(`millwright node arm ${id}`), token: "" });
+    expect(await explainInstall(api.deps, id)).toMatchObject({
+      waitingFor: [expect.stringContaining("armed too long ago")],
+      nextCommands: expect.arrayContaining([expect.objectContaining({ command: `millwright node arm ${id}` })]),
+    });
+    await api.ask("POST", `/api/v1/nodes/${id}/arm`, {});
+    expect((await fetchScript(MACHINE, mac)).text).toContain("secret-of-the-site");
+    const { status: viewer } = await api.call("POST", `/api/v1/nodes/${id}/arm`, {}, { role: "viewer" });
+    expect(viewer).toBe(403);
+  });
+
+  test("that waited too long is armed by a run on its machine, and by a workflow that is assigned", async () => {
+    const [power, assigned] = [await toInstall(), await toInstall()];
+    for (const { id, mac } of [power, assigned]) {
+      await hoursPass(id, 25);
+      expect(isInstallScript(await fetchScript(MACHINE, mac))).toBe(false);
+    }
+    await api.db.execute("update machines set active_run_id = 'power-on' where id = $1", [power.id]);
+    await api.db.execute("update machines set active_run_id = null where id = $1", [power.id]);
+    await api.ask("POST", "/api/v1/workflows", { id: "other", name: "Other", boot: PLAIN });
+    await api.ask("PATCH", `/api/v1/nodes/${assigned.id}`, { workflow_id: "other" });
+    for (const { mac } of [power, assigned]) expect(isInstallScript(await fetchScript(MACHINE, mac))).toBe(true);
+  });
+
+  test("cannot be armed where no boot leads on", async () => {
+    const { id } = await api.register();
+    expect(await api.call("POST", `/api/v1/nodes/${id}/arm`, {})).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("discovered") },
+    });
   });
 
   test("goes on when the lease of its machine changes, and a token from elsewhere is worth nothing", async () => {

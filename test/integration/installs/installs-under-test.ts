@@ -199,7 +199,11 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
       const body = { mac_address: mac, ...(status !== undefined && { installation_status: status }), ...more };
       const answer = await call<One<Node>>("POST", "/api/v1/report", body, { as: null });
       expect(answer.status, answer.text).toBe(200);
-      return answer.body;
+      // The node itself is told its state alone.
+      const [found] = await db.query<{ id: string }>("select id from installs where mac = $1", [
+        mac.toLowerCase().replaceAll("-", ":"),
+      ]);
+      return { ...answer.body, data: { ...(await ask("GET", `/api/v1/nodes/${found?.id}`)), ...answer.body.data } };
     },
     history: async (id, query = "") =>
       (await call<Page<Transition>>("GET", `/api/v1/nodes/${id}/history${query}`)).body,

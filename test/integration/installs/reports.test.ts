@@ -120,6 +120,9 @@ describe("a report", () => {
     const { id, mac } = await register();
     await report(mac, undefined, { hostname: "n1", ipAddress: "10.0.0.7", vendor: "Acme" });
     await report(mac, undefined, { hostname: "", ipAddress: "10.0.0.8" });
+    // Whoever proves nothing replaces nothing.
+    expect((await getInstall(deps, id)).facts).toMatchObject({ hostname: "n1", ipAddress: "10.0.0.7", vendor: "Acme" });
+    await send(input({ mac, hostname: "", ipAddress: "10.0.0.8" }, { voucher: kim }));
     const { facts } = await getInstall(deps, id);
     expect(facts).toMatchObject({ hostname: "n1", ipAddress: "10.0.0.8", vendor: "Acme" });
     expect(facts.lastSeenAt).toBeInstanceOf(Date);

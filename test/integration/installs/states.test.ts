@@ -221,7 +221,7 @@ describe("the specification's report table", () => {
     }
   });
 
-  test("what a node tells of itself replaces what was known, unless it is empty", async () => {
+  test("what a node tells of itself fills in what was not known; where it is believed, it replaces that, unless it is empty", async () => {
     const node = await api.register({ hostname: "old", vendor: "Acme" });
     const told = {
       ip_address: "10.0.0.9",
@@ -231,7 +231,11 @@ describe("the specification's report table", () => {
       serial_number: "S",
       system_uuid: "U",
     };
-    const { data } = await api.report(node.mac_address.toUpperCase().replaceAll(":", "-"), undefined, told);
+    const { data: open } = await api.report(node.mac_address.toUpperCase().replaceAll(":", "-"), undefined, told);
+    expect(open).toMatchObject({ ...told, hostname: "old", vendor: "Acme" });
+    const believed = { mac_address: node.mac_address, ...told };
+    await api.call("POST", "/api/v1/report", believed, { headers: { authorization: "Bearer kim" } });
+    const data = await show(node.id);
     expect(data).toMatchObject({ ...told, vendor: "Acme", model: null, last_seen_at: expect.any(String) });
   });
 
@@ -269,7 +273,7 @@ describe("the specification's report table", () => {
     const answer = await api.call("POST", path, { installation_status: "complete" }, { as: null });
     expect(answer).toMatchObject({
       status: 200,
-      body: { message: "Installation completed", data: { id: node.id, state: "installed" } },
+      body: { message: "Installation completed", data: { state: "installed" } },
     });
     expect(await api.call("POST", at("nobody", "/installation-status"), {}, { as: null })).toMatchObject({
       status: 404,

@@ -266,6 +266,13 @@ export async function confirmErased(
   await printDone(session, `Node ${id} is retired: confirmed as erased.`, { id, state: "retired" });
 }
 
+export async function armNodes(session: Session, ids: readonly string[]): Promise<undefined> {
+  for (const id of ids) {
+    await session.rest({ method: "POST", path: `${at(id)}/arm`, body: {} });
+    await printDone(session, `Node ${id} is armed: its next boot from the network is expected.`, { id });
+  }
+}
+
 async function refuseOthers(session: Session, id: string, from: string): Promise<void> {
   const { state } = await getNode(session, id);
   if (state !== from)

@@ -170,6 +170,13 @@ describe("changing", () => {
     expect(sent()).toEqual([["POST", "/api/v1/nodes/m-1/confirm-erased", { comment: "shredded" }]]);
   });
 
+  test("`node arm` takes many nodes", async () => {
+    for (const id of ["m-1", "m-2"]) rest.answers.set(`POST /api/v1/nodes/${id}/arm`, one({ ...NODE, id }));
+    const { code, out } = await rest.run("node arm m-1 m-2");
+    expect([code, out.split("\n").length]).toEqual([0, 3]);
+    expect(sent()).toEqual(["m-1", "m-2"].map((id) => ["POST", `/api/v1/nodes/${id}/arm`, {}]));
+  });
+
   test("`node register`, `set`, `tag` and `untag` send what was said, and an empty text clears", async () => {
     rest.answers.set("POST /api/v1/nodes", one(NODE));
     rest.answers.set("PATCH /api/v1/nodes/m-1", one(NODE));

@@ -139,6 +139,11 @@ function addMoving(node: Command, run: Run): void {
       run(async (session) => (await load()).moveNode(session, id, "pending", { ...options, from: FROM.retry })),
     );
   node
+    .command("arm")
+    .argument("<ids...>", "nodes that wait for a boot")
+    .description("expect nodes to boot from the network from now on, where the time for that has run out")
+    .action((ids: readonly string[]) => run(async (session) => (await load()).armNodes(session, ids)));
+  node
     .command("confirm-erased")
     .argument("<id>", "a node that is deprovisioning")
     .description("vouch that a node's disks are erased where no boot of it could prove that, and retire it")

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Boot } from "../../../store/install/installs.ts";
-import { type Asking, bootOf, isSamePlace } from "./armed-boot.ts";
+import { ARMED_FOR, type Asking, bootOf, isSamePlace } from "./armed-boot.ts";
 
 const NOW = new Date("2026-03-01T12:00:00.000Z");
 const hoursAgo = (hours: number) => new Date(NOW.getTime() - hours * 3_600_000);
@@ -9,6 +9,7 @@ const asking = (change: Partial<Asking> = {}): Asking => ({
   identity: "s-1 u-1",
   binding: "subnet",
   mayMove: true,
+  armedFor: ARMED_FOR,
   now: NOW,
   newId: () => "new",
   ...change,

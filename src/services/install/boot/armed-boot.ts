@@ -7,7 +7,7 @@ import type { Boot, InstallRecord } from "../../../store/install/installs.ts";
 export type TokenBinding = "address" | "subnet" | "off";
 
 /** So long after it was armed the machine may take to boot, and to ask for its script again. */
-const ARMED_FOR: Duration = hours(24);
+export const ARMED_FOR: Duration = hours(24);
 /** Further addresses are served too, and only not listed. */
 const MOST_OTHERS = 8;
 
@@ -18,6 +18,7 @@ export interface Asking {
   readonly binding: TokenBinding;
   /** A place where a lease that changed is no second machine: never where data is to be gone. */
   readonly mayMove: boolean;
+  readonly armedFor: Duration;
   readonly now: Date;
   readonly newId: () => string;
 }
@@ -32,11 +33,11 @@ type Known = Pick<InstallRecord, "boot" | "armedAt" | "armedBy">;
  * contested: one of the two is not the machine, and nobody can say which.
  */
 export function bootOf(known: Known, asking: Asking): Asked {
-  const { address, identity, binding, now } = asking;
-  if (isArmed(known, now)) return { as: "new", boot: begin(known.armedBy, asking) };
+  const { address, identity, binding, armedFor, now } = asking;
+  if (isArmed(known, now, armedFor)) return { as: "new", boot: begin(known.armedBy, asking) };
   const { boot } = known;
   // One that is contested stays so until another is expected: an installation that may be good is not begun again.
-  if (boot === null || (boot.contestedAt === null && !isWithinWindow(boot.at, now)))
+  if (boot === null || (boot.contestedAt === null && !isWithin(armedFor, boot.at, now)))
     return { as: "new", boot: begin(null, asking) };
   if (binding === "off" || boot.address === address) return { as: "same", boot };
   const hasMoved = asking.mayMove && identity !== "" && identity === boot.identity;
@@ -68,10 +69,12 @@ export function claimantAs({ state }: Pick<InstallRecord, "state">, { boot }: As
   return wasBelieved || boot.said.some(({ from }) => from === address) ? "has_begun" : "rival";
 }
 
-const isArmed = ({ armedAt }: Pick<InstallRecord, "armedAt">, now: Date): boolean =>
-  armedAt !== null && isWithinWindow(armedAt.toISOString(), now);
+/** Whether the next boot is expected. */
+export const isArmed = ({ armedAt }: Pick<InstallRecord, "armedAt">, now: Date, armedFor: Duration): boolean =>
+  armedAt !== null && isWithin(armedFor, armedAt.toISOString(), now);
 
-export const isWithinWindow = (since: string, now: Date): boolean => now.getTime() - Date.parse(since) < ARMED_FOR;
+export const isWithin = (window: Duration, since: string, now: Date): boolean =>
+  now.getTime() - Date.parse(since) < window;
 
 /** Whether two addresses are one place by the setting: the same, or of one /24 (IPv4) or /64 (IPv6). */
 export function isSamePlace(one: string | null, other: string | null, binding: TokenBinding): boolean {

@@ -83,7 +83,7 @@ describe("a boot script", () => {
   });
 
   test("asks again while nobody has said what to install", () => {
-    const text = script({ type: "wait" });
+    const text = script({ type: "wait", why: "waits" });
     expect(text).toContain("sleep 10");
     expect(text).toContain(
       "chain --replace --autofree http://10.0.0.1:8080/api/v1/boot?mac=02:00:5e:10:00:01&serial=${serial:uristring}&uuid=${uuid} || goto again",

@@ -36,7 +36,7 @@ function linesOf(script: BootScript): string[] {
       return [say(`Millwright: ${who}: ${decision.why}, booting from disk`), "exit"];
     case "wait":
       return [
-        say(`Millwright: ${who} is approved and waits for a workflow`),
+        say(`Millwright: ${who} ${decision.why}`),
         ":again",
         `sleep ${POLL_SECONDS}`,
         `chain --replace --autofree ${bootUrl(script)} || goto again`,

@@ -118,6 +118,12 @@ async function answerBoot(
     await noteRival(tx, deps, handing);
     return { nodeId: id, decision };
   }
+  // Its command line may hold secrets, and nobody expects that it is the machine that asks.
+  if (asked.boot.armedBy === null)
+    return {
+      nodeId: id,
+      decision: { type: "wait", why: `waits, since nothing has armed its boot: millwright node arm ${id}` },
+    };
   const holder = (await heldByOthers(tx, [install])).get(id);
   // A run that restarts it for reasons of its own does not want it installed.
   if (holder !== undefined) return { nodeId: id, decision: { type: "local", why: `${holder} works on the machine` } };
@@ -177,19 +183,26 @@ async function isFresh(tx: Transaction, id: string): Promise<boolean> {
   return machine?.state.name === "FACTORY_READY";
 }
 
-/** That it was seen, and where; of its hardware only what nobody has said yet. */
+/**
+ * That it was seen; of its hardware only what nobody has said yet. Where it is, and how it boots, is replaced by a boot that was expected, and of
+ * a node that nobody has approved: anybody can ask under its address.
+ */
 async function noteBoot(
   tx: Transaction,
   deps: ServiceDeps,
   node: Caller,
-  { hardware, arch, bootMode }: BootRequest,
+  request: BootRequest,
   id: string,
 ): Promise<InstallRecord> {
+  const { hardware, arch, bootMode } = request;
   const install = await lockInstall(tx, id);
+  const { as, boot } = bootAsking(deps, request, install);
+  const isExpected = install.state.name === "discovered" || (as !== "contested" && boot.armedBy !== null);
   const told = HARDWARE_FACTS.filter((name) => {
     const value = hardware[name];
     if (value === undefined || value === "") return false;
-    return name === "ipAddress" ? install.facts.ipAddress !== value : (install.facts[name] ?? "") === "";
+    const isNews = name === "ipAddress" && isExpected && install.facts.ipAddress !== value;
+    return isNews || (install.facts[name] ?? "") === "";
   });
   const facts = {
     ...Object.fromEntries(told.map((name) => [name, hardware[name] ?? null])),
@@ -200,8 +213,8 @@ async function noteBoot(
   ]);
   // How it boots, only the firmware knows: what was said at its registration may have been a guess.
   const set = {
-    ...(arch !== undefined && !isSameArchitecture(arch, install.arch) && { arch }),
-    ...(bootMode !== undefined && bootMode !== install.bootMode && { boot_mode: bootMode }),
+    ...(isExpected && arch !== undefined && !isSameArchitecture(arch, install.arch) && { arch }),
+    ...(isExpected && bootMode !== undefined && bootMode !== install.bootMode && { boot_mode: bootMode }),
   };
   if (Object.keys(set).length > 0) {
     const by = { actor: node.name ?? "", address: node.address };

@@ -11,7 +11,7 @@ import type { Caller } from "../../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../../call/deps.ts";
 import { INSTALL_KIND } from "../key.ts";
 import { DEFAULT_BINDING, hashToken, tokenOf } from "../report-token.ts";
-import { type Asked, bootOf, isWithinWindow } from "./armed-boot.ts";
+import { ARMED_FOR, type Asked, bootOf, isWithin } from "./armed-boot.ts";
 import type { BootRequest } from "./boot.ts";
 
 /** States in which a script that is handed out begins what was begun before once more. */
@@ -77,7 +77,7 @@ export async function noteRival(
   deps: ServiceDeps,
   { node, install, asked }: HandingOut,
 ): Promise<void> {
-  if (asked.as !== "contested" || !isWithinWindow(asked.boot.at, nowOf(deps))) return;
+  if (asked.as !== "contested" || !isWithin(deps.armedFor ?? ARMED_FOR, asked.boot.at, nowOf(deps))) return;
   await noteContest(tx, deps, install, { ...asked, actor: node.name ?? "", address: node.address });
 }
 
@@ -89,6 +89,7 @@ export function bootAsking(deps: ServiceDeps, { address, hardware }: BootRequest
     identity: `${serialNumber} ${systemUuid}`.trim().toLowerCase(),
     binding: deps.tokenBinding ?? DEFAULT_BINDING,
     mayMove: install.state.name !== "deprovisioning",
+    armedFor: deps.armedFor ?? ARMED_FOR,
     now: nowOf(deps),
     newId: randomUUID,
   });

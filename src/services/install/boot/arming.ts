@@ -13,7 +13,7 @@ import { INSTALL_KIND } from "../key.ts";
 export const armedBy = (what: string, now: Date): JsonObject => ({ armed_at: now.toISOString(), armed_by: what });
 
 /** Whether the node is led on by its next boot. */
-export const awaitsBoot = ({ state, facts }: InstallRecord): boolean =>
+const awaitsBoot = ({ state, facts }: InstallRecord): boolean =>
   state.name === "pending" || state.name === "deprovisioning" || (state.name === "installing" && facts.attemptFailed);
 
 /** An operator expects the machine to boot from now on: its next boot gets its script, and what that boot reports counts. */

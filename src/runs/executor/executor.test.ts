@@ -467,7 +467,7 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.now = new Date(bench.now.getTime() + 61_000);
-    await bench.pass();
+    await bench.failAttempt();
     expect(bench.device.acts).toBe(0);
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
   });
@@ -504,7 +504,7 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = new DeviceFailure(code, "bmc", "no", { status, disposition: "retry" });
-    await bench.pass();
+    await bench.failAttempt();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, unanswered: null }]);
   });
 
@@ -512,7 +512,7 @@ describe("an action without an answer", () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = new DeviceFailure("busy", "bmc", "come back later");
-    await bench.pass();
+    await bench.failAttempt();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, actingAt: null }]);
   });
 });

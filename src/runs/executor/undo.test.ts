@@ -28,6 +28,36 @@ describe("a step that failed after it had begun", () => {
     expect(bench.steps).toMatchObject([{ toTakeBack: { seen: 0 } }]);
   });
 
+  test.each([
+    ["is tried again", retryable("exit code 3"), [{ state: "RUNNING", retryCount: 1, message: "exit code 3" }]],
+    ["is over", final("exit code 3"), [{ state: "FAILED", retryCount: 1, message: "exit code 3" }]],
+  ])("says why before it is undone, so that who dies over the undo leaves the reason: it %s", async (_, error, steps) => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.device.failActing = error;
+    await bench.pass();
+    expect(bench.device.undone).toBe(0);
+    const said = bench.logged.length;
+    await bench.lookAndDie();
+    // What the first undo has left no trace of must not be asked of the device: it would tell another reason.
+    bench.device.answers = ["in_progress"];
+    await bench.pass();
+    expect(bench.device).toMatchObject({ acts: 0, undone: 2 });
+    expect(bench.steps).toMatchObject([{ ...steps[0], toTakeBack: null, failing: null }]);
+    expect(bench.logged.slice(said).join("")).not.toContain("failed:");
+  });
+
+  test("is undone by a cancel that comes before its own undo", async () => {
+    const bench = new Bench();
+    await bench.announce();
+    bench.device.failActing = retryable("exit code 3");
+    await bench.pass();
+    bench.cancelRequestedAt = bench.now;
+    expect(await bench.pass()).toMatchObject({ event: "canceled", facts: { residue: [] } });
+    expect(bench.device.undone).toBe(1);
+    expect(bench.steps).toMatchObject([{ state: "FAILED", message: "canceled: exit code 3", failing: null }]);
+  });
+
   test("is not taken back under an attempt that goes by its evidence", async () => {
     const bench = new Bench();
     await bench.announce();
@@ -75,7 +105,7 @@ describe("a step that failed after it had begun", () => {
       Object.assign(step, { undo, residue: () => "it may still run" });
       await bench.announce();
       bench.device.failActing = retryable("ended with exit code 3");
-      await bench.pass();
+      await bench.failAttempt();
       bench.device.failActing = undefined;
       expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
       bench.now = new Date(bench.now.getTime() + 2_000);
@@ -148,7 +178,7 @@ describe("a step that failed after it had begun", () => {
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("not now")) });
     bench.device.failActing = retryable("no answer");
     await bench.announce();
-    await bench.pass();
+    await bench.failAttempt();
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, toTakeBack: { seen: 0 } }]);
     let evidence: unknown;
     Object.assign(bench.device.step, {

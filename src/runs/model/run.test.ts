@@ -56,6 +56,7 @@ describe("the current step", () => {
     actedAt: null,
     unanswered: null,
     unansweredCause: null,
+    failing: null,
     takenBack: false,
     evidence: null,
     receipt: null,

@@ -116,7 +116,25 @@ export interface StepStatus {
   readonly resumed: boolean;
   /** It failed in a way that somebody has to see to. */
   readonly needsPerson: boolean;
+  /** Its attempt has failed, and what that began is to be undone now; null when nothing is. */
+  readonly failing: FailedAttempt | null;
 }
+
+/**
+ * What an attempt that has failed means for its step, beside `message` and `cause` of the visit. It is on record before what the attempt began
+ * is undone: a replica that dies over the undo leaves the reason to the next one. A type and no interface, so that it is JSON to the compiler.
+ */
+export type FailedAttempt = {
+  /** No other attempt follows, whatever the step allows. */
+  readonly final: boolean;
+  /** Whether the device heard the command is open. */
+  readonly mayHaveActed: boolean;
+  readonly needsPerson: boolean;
+  /** The device said no to the action. */
+  readonly isRefusal: boolean;
+  /** The fault is in the server's own code. */
+  readonly isBug: boolean;
+};
 
 /** Unchanging once it has ended. */
 export interface Run {

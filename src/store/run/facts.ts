@@ -4,7 +4,7 @@ import type { Heard } from "../../runs/model/heard-script.ts";
 import type { RunFacts, Unproven } from "../../runs/model/lifecycle.ts";
 import type { LeftByStep, LeftOver } from "../../runs/model/next-attempt.ts";
 import type { Plan, Step } from "../../runs/model/plan/plan.ts";
-import { RUN_ERROR_CODES, type RunError, STEP_STATES, type StepStatus } from "../../runs/model/run.ts";
+import { type FailedAttempt, RUN_ERROR_CODES, type RunError, STEP_STATES, type StepStatus } from "../../runs/model/run.ts";
 import {
   type Check,
   isFlag,
@@ -35,6 +35,14 @@ const isEvidence = orNull(isJsonObject);
 /** What it is not is left out by its own parser. */
 const isAnything: Check<unknown> = (value): value is unknown => value !== undefined;
 
+const isFailedAttempt = shapeOf<FailedAttempt>({
+  final: isFlag,
+  mayHaveActed: isFlag,
+  needsPerson: isFlag,
+  isRefusal: isFlag,
+  isBug: isFlag,
+});
+
 /** What says nothing is not kept (`stepJson`), so that it is there by default. */
 const readStep = readerOf<StoredStep>({
   name: [isText, REQUIRED],
@@ -63,6 +71,7 @@ const readStep = readerOf<StoredStep>({
   takenBack: no,
   resumed: no,
   needsPerson: no,
+  failing: [orNull(isFailedAttempt), null],
 });
 
 const dateOf = (stored: string | null): Date | null => (stored === null ? null : new Date(stored));

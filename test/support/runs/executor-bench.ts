@@ -187,6 +187,13 @@ export class Bench {
     return outcome;
   }
 
+  /** A pass in which an attempt fails, and the one that undoes what it began. */
+  async failAttempt(): Promise<void> {
+    await this.pass();
+    if (this.steps.at(-1)?.failing == null) throw new Error(`nothing failed: ${JSON.stringify(this.steps)}`);
+    await this.pass();
+  }
+
   /** Looks until it is on record that an action begins. */
   async announce(): Promise<void> {
     for (let looks = 0; this.steps.at(-1)?.actingAt == null; looks += 1) {
@@ -252,6 +259,7 @@ const UNSAID = {
   evidence: null,
   receipt: null,
   receiptToTakeBack: null,
+  failing: null,
   takenBack: false,
   resumed: false,
   needsPerson: false,

@@ -15,7 +15,7 @@ import { checkCapable, type RunContext, stepContext } from "../run-context.ts";
 import type { RunLog } from "../run-log.ts";
 import { inTheWay, isStillToDo, undoStep } from "../undo.ts";
 import { type Acting, act, followStream, hasSurelyNotBegun, settlesIn, streamOptionsOf, succeed } from "./action.ts";
-import { failAttempt } from "./failed-attempt.ts";
+import { endFailedAttempt, failAttempt } from "./failed-attempt.ts";
 import { endStream, noRoomForStream } from "./stream.ts";
 import { becomeUnproven, mayShowLater, staysUnproven } from "./unproven.ts";
 import * as visits from "./visit.ts";
@@ -34,6 +34,8 @@ export async function workOn(
   context: RunContext,
   log: RunLog,
 ): Promise<PassOutcome | Proven> {
+  const work: Work = { run, step, visit, context, log, isActing: false };
+  if (visit.failing) return endFailedAttempt(work, visit.failing);
   const pause = visits.pauseLeft(visit, context.clock);
   if (pause > 0)
     return waitFor(
@@ -41,7 +43,6 @@ export async function workOn(
       pause,
       visit.cause ? { cause: visit.cause } : {},
     );
-  const work: Work = { run, step, visit, context, log, isActing: false };
   try {
     return await attempt(work);
   } catch (error) {

@@ -153,7 +153,7 @@ describe("the receipt of an action", () => {
     device.answers = ["not_done", "not_done", "in_progress", retryable("the job has failed")];
     await bench.announce();
     await bench.pass();
-    await bench.pass();
+    await bench.failAttempt();
     expect(bench.steps).toMatchObject([
       { retryCount: 1, evidence: null, receipt: null, receiptToTakeBack: { job: "job-1" } },
     ]);

@@ -4,7 +4,7 @@ import type { Clock } from "../../../kernel/time/clock.ts";
 import { type Duration, describeDuration, milliseconds } from "../../../kernel/time/duration.ts";
 import { pauseBefore } from "../../../kernel/time/retry.ts";
 import { attemptsOf, type Step, timeoutOf } from "../../model/plan/plan.ts";
-import type { StepStatus } from "../../model/run.ts";
+import type { FailedAttempt, StepStatus } from "../../model/run.ts";
 import { type Acted, STEP_RETRY } from "../../model/step.ts";
 
 /** The pure changes of a visit to a step: what the executor writes between its calls to devices. */
@@ -37,6 +37,7 @@ const notBegun = ({ name, kind }: Pick<Step, "name" | "kind">, round: number): S
   takenBack: false,
   resumed: false,
   needsPerson: false,
+  failing: null,
 });
 
 /** As if it had never been visited, but for what is still to be undone. */
@@ -154,9 +155,16 @@ export function mayAct(
   return clock.now().getTime() - (streamedAt ?? actingAt).getTime() > settles;
 }
 
+/** The attempt has failed. What it began is undone by the pass after this is on record. */
+export const failing = (
+  visit: StepStatus,
+  { message, cause, ...failure }: FailedAttempt & Pick<StepStatus, "message" | "cause">,
+): StepStatus => ({ ...visit, message, cause, failing: failure });
+
 /** It is not going on any more; a run that has ended has no step under way. */
 export const canceled = (visit: StepStatus, now: Date): StepStatus => ({
   ...visit,
+  failing: null,
   state: "FAILED",
   finishedAt: now,
   nextAttemptAt: null,
@@ -189,17 +197,12 @@ export const succeeded = (visit: StepStatus, now: Date, message: string, verdict
 export function failedAttempt(
   visit: StepStatus,
   step: Step,
-  failure: {
-    readonly message: string;
-    readonly cause: Cause;
-    readonly final: boolean;
-    readonly mayHaveActed: boolean;
-    readonly needsPerson: boolean;
-  },
+  failure: Pick<FailedAttempt, "final" | "mayHaveActed" | "needsPerson"> & Pick<StepStatus, "message" | "cause">,
   now: Date,
 ): StepStatus {
   const retryCount = visit.retryCount + 1;
-  const counted = { ...visit, retryCount, message: failure.message, cause: failure.cause };
+  const { message, cause } = failure;
+  const counted = { ...visit, retryCount, message, cause, failing: null };
   if (failure.final || retryCount >= attemptsOf(step)) {
     return { ...counted, state: "FAILED", finishedAt: now, nextAttemptAt: null, needsPerson: failure.needsPerson };
   }

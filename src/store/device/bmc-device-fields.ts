@@ -60,6 +60,7 @@ export const bmcDeviceFields = (lifecycle: Table, { noun, nouns }: { readonly no
   name:           { type: "text", sql: "t.name", sort: "set", doc: "What people call it.", of: ({ name }) => name },
   description:    { type: "text", sql: "t.description", doc: "What people say about it.", of: ({ description }) => description },
   rack_id:        { type: "text", sql: "t.rack_id", sort: "nullable", doc: "The rack that it stands in.", of: ({ rackId }) => rackId },
+  rack:           { type: "text", sql: "t.rack_id", sort: "nullable", doc: "The same as `rack_id`: its name in the list of machines.", of: ({ rackId }) => rackId },
   state:          { type: Object.keys(lifecycle.states), sql: "t.state", sort: "set", doc: `Its state in the lifecycle ${lifecycle.kind}.`, of: ({ state }) => state.name },
   state_since:    { type: "time", sql: "t.state_since", sort: "set", doc: "Since when it is in its state.", of: ({ stateSince }) => stateSince },
   power_state:    { type: POWER_STATES, sql: "coalesce(t.facts ->> 'powerState', 'unknown')", sort: "set", doc: "As its BMC said last.", of: ({ facts }) => facts.powerState ?? "unknown" },

@@ -14,6 +14,7 @@ export const expectedDeviceFields = (serialColumn: string) => defineFields<Expec
   description:    { type: "text", sql: "t.description", doc: "What people say about it.", of: ({ description }) => description },
   serial:         { type: "text", sql: `t.${serialColumn}`, sort: "set", doc: "The serial number that it is to have.", of: ({ serial }) => serial },
   rack_id:        { type: "text", sql: "t.rack_id", sort: "nullable", doc: "The rack that it stands in.", of: ({ rackId }) => rackId },
+  rack:           { type: "text", sql: "t.rack_id", sort: "nullable", doc: "The same as `rack_id`: its name in the list of machines.", of: ({ rackId }) => rackId },
   explore_state:  { type: EXPLORE_RESULTS, sql: `(${EXPLORED})`, sort: "set", doc: "How finding it goes.", of: ({ explored }) => explored },
   cause:          { type: CAUSE_WORDS, sql: "coalesce(t.outcome -> 'cause' ->> 'code', '')", doc: "Why finding it fails, or what it waits for: a cause; empty where nothing is wrong.", of: ({ outcome }) => outcome?.cause?.code ?? "" },
   explored_at:    { type: "time", sql: { isoTime: "(t.facts ->> 'exploredAt')" }, sort: "nullable", doc: "When its BMC was last contacted.", of: ({ facts }) => (facts.exploredAt === null ? null : new Date(facts.exploredAt)) },

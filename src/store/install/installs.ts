@@ -171,6 +171,8 @@ export const installStore: ThingStore<Install> = {
     holder: facts.orderedBy === null ? { kind: "install", id } : { kind: "run", id: facts.orderedBy },
   }),
   related: {
+    // The machine's own passes depend on nothing of its install: who asks for the machine reads both.
+    machine: { of: ({ id }) => ({ kind: "machine", id }) },
     orderedBy: {
       of: ({ facts }) => (facts.orderedBy === null ? null : { kind: runLifecycle.kind, id: facts.orderedBy }),
       // Of how far it is a run learns when it asks.

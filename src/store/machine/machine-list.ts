@@ -44,6 +44,7 @@ const FIELDS = defineFields<MachineRecord>()({
                         of: ({ conditions }) => conditions.flatMap(({ cause }) => cause?.code ?? []) },
   provider:           { type: "text", sql: "t.provider", sort: "set", doc: "The way to reach it.", of: ({ spec }) => spec.provider },
   rack:               { type: "text", sql: "t.rack", sort: "nullable", doc: "The rack that it stands in.", of: ({ spec }) => spec.rack },
+  rack_id:            { type: "text", sql: "t.rack", sort: "nullable", doc: "The same as `rack`: its name in the lists of devices.", of: ({ spec }) => spec.rack },
   slot:               { type: "text", sql: "t.slot", sort: "nullable", doc: "Where in the rack.", of: ({ spec }) => spec.slot },
   location:           { type: "text", sql: "t.location", sort: "nullable", doc: "The site, hall or room.", of: ({ spec }) => spec.location },
   serial:             { type: "text", sql: "t.serial", sort: "nullable", doc: "The serial number that its owner gave.", of: ({ spec }) => spec.serial },

@@ -178,6 +178,8 @@ const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
     return { targets: claimedBy(run), holder, ...(unused.length > 0 && { unused }) };
   },
   related: {
+    // Loaded whole with the run (`loading`). What the run's start and end mean for it commits with them, and wakes it.
+    target: { of: ({ target: { kind, id } }) => ({ kind, id }) },
     parent: {
       of: ({ parent }) => parent && { kind: runLifecycle.kind, id: parent.runId },
       // What a parent waits for is that its children end.

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { MaasMachine } from "../../capabilities/fleet/maas-machine.ts";
 import type { FleetNodeState } from "../../lifecycles/fleet-node/lifecycle.ts";
 import type { WatchedNode } from "../../store/fleet/observations.ts";
-import { isLedOn, isNewlyAbsent, isTooMuch, judge } from "./judge-nodes.ts";
+import { isLedOn, isNewlyAbsent, isTooMuch, judgeNode } from "./judge-nodes.ts";
 
 const DEPLOYED = { systemId: "abc123", status: 6, statusName: "Deployed", power: "on", serial: "S1" } as MaasMachine;
 const READY = { ...DEPLOYED, status: 4, statusName: "Ready", power: "off" } as MaasMachine;
@@ -30,7 +30,7 @@ const aNode = (more: Partial<WatchedNode> = {}): WatchedNode => ({
 
 describe("what a listing says of a node", () => {
   test("is nothing new while MAAS shows what it showed", () => {
-    expect(judge(aNode(), DEPLOYED, false)).toMatchObject({
+    expect(judgeNode(aNode(), DEPLOYED, false)).toMatchObject({
       observed: "Deployed",
       drift: { is: "fine" },
       isNew: false,
@@ -44,18 +44,18 @@ describe("what a listing says of a node", () => {
     ["no machine any more", {}, undefined],
     ["the node is bound to another machine now", { systemId: "other1" }, DEPLOYED],
   ])("is new where %s", (_what, more, machine) => {
-    expect(judge(aNode(more), machine, false).isNew).toBe(true);
+    expect(judgeNode(aNode(more), machine, false).isNew).toBe(true);
   });
 
   test("is the job's affair while one runs, and ours as soon as it has ended", () => {
-    expect(judge(aNode({ hasActiveRun: true }), READY, false).drift).toEqual({ is: "fine" });
-    expect(judge(aNode(), READY, false).drift).toEqual({ is: "quarantine", reason: "released_in_maas" });
+    expect(judgeNode(aNode({ hasActiveRun: true }), READY, false).drift).toEqual({ is: "fine" });
+    expect(judgeNode(aNode(), READY, false).drift).toEqual({ is: "quarantine", reason: "released_in_maas" });
   });
 
   test("is that another server has its name, by the serial number that was known first", () => {
     const other = { ...DEPLOYED, serial: "S2" };
-    expect(judge(aNode(), other, false).drift).toEqual({ is: "quarantine", reason: "identity_mismatch" });
-    expect(judge(aNode({ serial: null }), other, false).drift).toEqual({ is: "fine" });
+    expect(judgeNode(aNode(), other, false).drift).toEqual({ is: "quarantine", reason: "identity_mismatch" });
+    expect(judgeNode(aNode({ serial: null }), other, false).drift).toEqual({ is: "fine" });
   });
 });
 
@@ -72,7 +72,7 @@ describe("a job that failed goes on by itself", () => {
       ...{ state: "enrolling", failedStage },
       known: { ...shown, observed: "Failed", verdict: "report", idleRun: "r1", ...known },
     });
-  const ledOn = (node: WatchedNode, machine: MaasMachine) => isLedOn(judge(node, machine, false));
+  const ledOn = (node: WatchedNode, machine: MaasMachine) => isLedOn(judgeNode(node, machine, false));
 
   test("where people have led its machine on since", () => {
     expect(ledOn(failedAt("wait_for_ready"), READY)).toBe(true);
@@ -111,7 +111,7 @@ test("a machine that is not in the listing is asked for once", () => {
 
 test("a MAAS that shows most nodes of a site as gone at once is doubted; a few, or a part of many, are believed", () => {
   const some = (count: number, machine: MaasMachine, state: FleetNodeState = "active") =>
-    Array.from({ length: count }, () => judge(aNode({ state }), machine, false));
+    Array.from({ length: count }, () => judgeNode(aNode({ state }), machine, false));
   expect(isTooMuch(some(10, READY))).toBe(false);
   expect(isTooMuch(some(11, READY))).toBe(true);
   expect(isTooMuch([...some(11, READY), ...some(11, DEPLOYED)])).toBe(false);

@@ -10,7 +10,7 @@ export interface Judged extends NewObservation {
 }
 
 /** What follows from what MAAS shows of a node; while a job runs, what it shows is the job's affair. */
-export function judge(node: WatchedNode, machine: MaasMachine | undefined, retainInMaas: boolean): Judged {
+export function judgeNode(node: WatchedNode, machine: MaasMachine | undefined, retainInMaas: boolean): Judged {
   const { state, serial, hasActiveRun } = node;
   const observed = observedStateOf(machine);
   const same = machine === undefined || isSameServer(serial, machine);

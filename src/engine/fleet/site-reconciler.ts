@@ -19,7 +19,7 @@ import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { ThingStores } from "../../store/lifecycle/things.ts";
 import * as work from "../../store/lifecycle/work.ts";
 import { type Database, retryOnConflict } from "../../store/postgres/database.ts";
-import { isLedOn, isNewlyAbsent, isTooMuch, type Judged, judge, judgedAs } from "./judge-nodes.ts";
+import { isLedOn, isNewlyAbsent, isTooMuch, type Judged, judgedAs, judgeNode } from "./judge-nodes.ts";
 
 /** Where the MAAS of a site is, and what the site says of it. */
 export interface WatchedSite {
@@ -189,7 +189,7 @@ export class SiteReconciler {
       }
     return nodes
       .filter(({ id }) => !unproven.has(id))
-      .map((node) => judge(node, machines.get(node.systemId), retainsMachines));
+      .map((node) => judgeNode(node, machines.get(node.systemId), retainsMachines));
   }
 
   /** Only what is new. Returns whether the site was still ours. */

@@ -26,7 +26,7 @@ test("a handler that ends by itself is left alone, and no timer stays behind", a
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a handler that takes too long is told to stop, and its failure says why", async () => {
+test("a handler that takes too long is stopped, and its failure says why", async () => {
   const running = expect(runBounded(callWith(), untilStopped, minutes(2))).rejects.toMatchObject({
     disposition: "retry",
     message: "the work did not end within 2m",

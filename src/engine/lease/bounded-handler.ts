@@ -3,12 +3,12 @@ import { StepFailure } from "../../kernel/errors.ts";
 import { type Duration, describeDuration, minutes } from "../../kernel/time/duration.ts";
 import { LONGEST_CALL } from "./lease.ts";
 
-/** A handler is short; one that is not back by then is told to stop, so that it cannot hold its thing for ever. */
+/** A handler is short. One that takes longer is stopped, so that it cannot hold its thing for ever. */
 const LONGEST_HANDLING: Duration = minutes(5);
 
 /**
- * Runs a handler that must come to an end: after the longest handling it is told to stop, and from the moment that it is told
- * so, for whatever reason, it has as long as a device call may last. Then it is left behind, and can touch no device any more.
+ * Runs a handler that must come to an end. After the longest handling it gets the signal to stop. From a stop on, whatever its reason, it
+ * has as long as a device call may last. Then it is left behind, and can touch no device any more.
  */
 export async function runBounded<T>(
   call: CallContext,

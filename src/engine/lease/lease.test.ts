@@ -39,7 +39,7 @@ describe("a lease", () => {
     expect(call.mayTouchDevice(seconds(60))).toBe(1_500);
   });
 
-  test("allows no device call once it is over, and tells the work under way to stop", () => {
+  test("allows no device call once it is over, and stops the work under way", () => {
     const { call, lease, pass } = setUp();
     pass(LEASE);
     expect(() => call.mayTouchDevice(seconds(1))).toThrow("the lease is over, so the device must not be touched");
@@ -69,7 +69,7 @@ describe("a lease", () => {
       vi.useRealTimers();
     });
 
-    test("is kept, lets nothing more leave for a device, and tells the work to stop as soon as it wants to send something", () => {
+    test("is kept, lets nothing more leave for a device, and stops the work as soon as it wants to send something", () => {
       const { call, lease } = setUp();
       lease.interrupt("run r is to be ended");
       expect(call.signal.aborted).toBe(false);

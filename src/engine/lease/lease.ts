@@ -61,7 +61,7 @@ export class Lease {
     this.#validUntil = askedAt + times.own;
   }
 
-  /** How long it lasts in the database: when it is over for us, and what we may have sent by then is over as well. */
+  /** How long it lasts in the database: until it is over for us, and everything that we may have sent before is over as well. */
   get inDatabase(): Duration {
     return inDatabase({ own: this.#times.own, longestCall: this.#longestCall });
   }
@@ -89,7 +89,7 @@ export class Lease {
     this.#over.abort(new StepFailure("stopped", "the lease is lost; another replica goes on"));
   }
 
-  /** Before the lease is released: whoever has it next must not find us sending. */
+  /** Before the lease is released: the replica that claims next must not find us sending. */
   async endStream(reason: Error): Promise<void> {
     await this.stream?.stop(reason);
     this.stream = undefined;

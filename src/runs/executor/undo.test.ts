@@ -31,21 +31,24 @@ describe("a step that failed after it had begun", () => {
   test.each([
     ["is tried again", retryable("exit code 3"), [{ state: "RUNNING", retryCount: 1, message: "exit code 3" }]],
     ["is over", final("exit code 3"), [{ state: "FAILED", retryCount: 1, message: "exit code 3" }]],
-  ])("says why before it is undone, so that who dies over the undo leaves the reason: it %s", async (_, error, steps) => {
-    const bench = new Bench();
-    await bench.announce();
-    bench.device.failActing = error;
-    await bench.pass();
-    expect(bench.device.undone).toBe(0);
-    const said = bench.logged.length;
-    await bench.lookAndDie();
-    // What the first undo has left no trace of must not be asked of the device: it would tell another reason.
-    bench.device.answers = ["in_progress"];
-    await bench.pass();
-    expect(bench.device).toMatchObject({ acts: 0, undone: 2 });
-    expect(bench.steps).toMatchObject([{ ...steps[0], toTakeBack: null, failing: null }]);
-    expect(bench.logged.slice(said).join("")).not.toContain("failed:");
-  });
+  ])(
+    "says why before it is undone, so that who dies over the undo leaves the reason: it %s",
+    async (_, error, steps) => {
+      const bench = new Bench();
+      await bench.announce();
+      bench.device.failActing = error;
+      await bench.pass();
+      expect(bench.device.undone).toBe(0);
+      const said = bench.logged.length;
+      await bench.lookAndDie();
+      // What the first undo has left no trace of must not be asked of the device: it would tell another reason.
+      bench.device.answers = ["in_progress"];
+      await bench.pass();
+      expect(bench.device).toMatchObject({ acts: 0, undone: 2 });
+      expect(bench.steps).toMatchObject([{ ...steps[0], toTakeBack: null, failing: null }]);
+      expect(bench.logged.slice(said).join("")).not.toContain("failed:");
+    },
+  );
 
   test("is undone by a cancel that comes before its own undo", async () => {
     const bench = new Bench();

@@ -115,7 +115,9 @@ export const runLifecycle = defineLifecycle<RunThing>()({
   kind: "run",
   initial: "PENDING",
   // What a step noted before it acted may be what only its machine is to know.
-  listFacts: { steps: { untold: ["evidence", "receipt", "toTakeBack", "receiptToTakeBack", "failing"], counted: "round" } },
+  listFacts: {
+    steps: { untold: ["evidence", "receipt", "toTakeBack", "receiptToTakeBack", "failing"], counted: "round" },
+  },
   // takeBackFirst holds the same; how far a script was heard changes all the time; the lines of `residue` are told.
   quietFacts: ["takeBackFirst", "doneBefore", "compensateFirst", "heard", "residueRecords"],
 

@@ -4,7 +4,13 @@ import type { Heard } from "../../runs/model/heard-script.ts";
 import type { RunFacts, Unproven } from "../../runs/model/lifecycle.ts";
 import type { LeftByStep, LeftOver } from "../../runs/model/next-attempt.ts";
 import type { Plan, Step } from "../../runs/model/plan/plan.ts";
-import { type FailedAttempt, RUN_ERROR_CODES, type RunError, STEP_STATES, type StepStatus } from "../../runs/model/run.ts";
+import {
+  type FailedAttempt,
+  RUN_ERROR_CODES,
+  type RunError,
+  STEP_STATES,
+  type StepStatus,
+} from "../../runs/model/run.ts";
 import {
   type Check,
   isFlag,

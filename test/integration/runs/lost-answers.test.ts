@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Run_Phase, StepStatus_State } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { Runbooks } from "../../../src/runs/steps/scripts/runbooks.ts";
+import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { createPlan, type StepInput } from "../../../src/services/run/plans.ts";
 import { openCuttableWay } from "../../support/counterparts/cuttable-way.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -110,11 +111,18 @@ test("a script that went on while its machine could not be reached is ended befo
   await bench.machines.updateMachine({
     machine: { machineId: id, spec: { ...spec, sshEndpoint: `127.0.0.1:${way.port}` } },
   });
+  // The key is for the address that it was given for.
+  const { ssh_username: sshUsername = "", ssh_private_key: sshPrivateKey = "" } = direct ?? {};
+  const key = { sshUsername, sshPrivateKey };
+  await setMachineCredentials(bench.deps, tester, { machineId: id, bmcUsername: "", bmcPassword: "", ...key });
   const step = { kind: "ssh", payload: { script_ref: "wait.sh" }, timeoutSeconds: 6, maxRetries: 1 };
   const runId = await start(id, step);
   const said = async () => (await bench.logs(runId)).map(({ data }) => Buffer.from(data).toString()).join("");
   const visit = async () => (await bench.runs.getRun({ runId })).steps[0];
-  await eventually(async () => /wait\.sh .* started/.test(await said()), { what: "the script was started" });
+  await eventually(async () => /wait\.sh .* started/.test(await said()), {
+    what: "the script was started",
+    seen: said,
+  });
   way.cut();
   await eventually(async () => /is not undone/.test((await visit())?.message ?? ""), {
     what: "the second attempt waits for the machine",

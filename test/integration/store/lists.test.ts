@@ -51,7 +51,8 @@ const nameOf = ({ name }: AnyListing) => name as ListedKind;
 test("whatever stands in a rack is found by rack and by rack_id", () => {
   const named = LISTINGS.filter(({ fields }) => "rack" in fields || "rack_id" in fields);
   expect(named.map(({ name }) => name)).toEqual(["machines", "power shelves", "switches", "expected power shelves"]);
-  for (const { name, fields } of named) expect(Object.keys(fields), name).toEqual(expect.arrayContaining(["rack", "rack_id"]));
+  for (const { name, fields } of named)
+    expect(Object.keys(fields), name).toEqual(expect.arrayContaining(["rack", "rack_id"]));
 });
 
 const ROWS = 60;

@@ -25,13 +25,13 @@ export async function failAttempt(work: Work, error: unknown): Promise<PassOutco
     cause: cause.code,
     reason: message,
   });
-  const failure = judge(work, error);
+  const failure = meaningOf(work, error);
   const failing = visits.failing(visit, { message, cause, ...failure });
   if (!hasToUndo(work, failure)) return endFailedAttempt({ ...work, visit: failing }, failure);
   return save(work, failing, { reason: `${step.name}: ${message}`, after: AT_ONCE });
 }
 
-function judge(work: Work, error: unknown): FailedAttempt {
+function meaningOf(work: Work, error: unknown): FailedAttempt {
   // What the server itself says of its own (a kubeconfig that cannot be read) is for a person, and no bug.
   const isForPerson = error instanceof AppError || (error instanceof StepFailure && error.disposition === "intervene");
   const isBug = !(error instanceof StepFailure || error instanceof AppError);
@@ -94,11 +94,7 @@ const NOT_OVER: UndoResult = { left: null, isSettled: false };
 const NOTHING_BEGUN: UndoResult = { left: null, isSettled: true };
 
 /** Before another attempt, and at the end: two scripts must not run side by side, nor a medium stay in its drive. */
-async function takeBackAttempt(
-  work: Work,
-  { state }: StepStatus,
-  { isRefusal }: FailedAttempt,
-): Promise<UndoResult> {
+async function takeBackAttempt(work: Work, { state }: StepStatus, { isRefusal }: FailedAttempt): Promise<UndoResult> {
   const { run, visit, context, log } = work;
   if (visit.toTakeBack === null) return NOTHING_BEGUN;
   // The device said no: where nothing can be undone, there is then nothing to list either.

@@ -127,7 +127,7 @@ async function probeBegun(context: Acting): Promise<ProbeReport> {
       return { task, parts: isUnderWay ? [] : await can.firmware.readInstalled(target, call, evidence.parts) };
     },
   );
-  const seen = await judge(context, answer);
+  const seen = await reportOf(context, answer);
   // Nothing is made up: a receipt without a task of its own says that the device accepted, and that was not seen.
   const kept = { ...receipt, ...seen.receipt, ...(certificate !== null && { certificate }) };
   return {
@@ -142,7 +142,7 @@ interface Seen {
   readonly parts: readonly InstalledFirmware[];
 }
 
-async function judge(context: Acting, { task, parts }: Seen): Promise<ProbeReport> {
+async function reportOf(context: Acting, { task, parts }: Seen): Promise<ProbeReport> {
   const { payload, evidence } = context;
   const { component, version, activation } = payload;
   const known = task === null ? {} : { receipt: { task: task.id } };

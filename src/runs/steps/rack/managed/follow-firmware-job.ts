@@ -116,7 +116,7 @@ async function readBack(context: Acting, job: SeenJob): Promise<ProbeReport> {
     manager === undefined
       ? { answer: await ask(await context.bmc()), certificate: null }
       : await askRestarted({ ...context, can: { ...can, manager } }, evidence, receipt?.certificate ?? null, ask);
-  const seen = judge(context, job, findUnshown(context.payload, answer));
+  const seen = reportOf(context, job, findUnshown(context.payload, answer));
   const kept = { job: null, ...receipt, ...seen.receipt, ...(certificate !== null && { certificate }) };
   return { ...seen, receipt: kept, ...(seen.state === "done" && acceptedFacts(certificate)) };
 }
@@ -146,7 +146,7 @@ function partsShown(installed: readonly InstalledFirmware[], component: WantedFi
   }
 }
 
-function judge(
+function reportOf(
   { payload, receipt, clock }: Acting,
   { task, silence }: SeenJob,
   unshown: readonly Unshown[],

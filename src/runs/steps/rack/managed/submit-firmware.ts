@@ -100,12 +100,12 @@ export const submitFirmware = defineStepOn<OnManagedRack>()({
   async probe(context): Promise<ProbeReport> {
     const { receipt, evidence, hasNotBegun, actingAt = null, children } = context;
     if (receipt === null && (actingAt === null || hasNotBegun === true))
-      return evidence.lacking.length === 0 ? judge(context, sumUp([], [])) : probeBefore(context);
+      return evidence.lacking.length === 0 ? reportOf(context, sumUp([], [])) : probeBefore(context);
     if (receipt === null) return { state: "halfway", message: "the rack manager's answer was lost" };
     const sum = sumUp(targetsOf(context, receipt), children);
     const message = describeSum(sum);
     if (sum.unstarted.length > 0) return { state: "halfway", message };
-    return sum.active.length > 0 ? { state: "in_progress", message } : judge(context, sum);
+    return sum.active.length > 0 ? { state: "in_progress", message } : reportOf(context, sum);
   },
 
   /** Starting runs again starts none twice. */
@@ -264,7 +264,7 @@ function stepsOn(payload: FirmwarePlan, device: FirmwareDevice) {
   return [childStep(followFirmwareJob, followed, { timeoutSeconds: timeOn(payload, payload[device]) / 1_000 })];
 }
 
-function judge({ payload, evidence, receipt }: Acting, sum: Sum): ProbeReport {
+function reportOf({ payload, evidence, receipt }: Acting, sum: Sum): ProbeReport {
   const why = describeFailed(sum, [...payload.unfit, ...evidence.unread, ...(receipt?.refused ?? [])]);
   const had = evidence.current === 0 ? "" : `; ${evidence.current} had it already`;
   if (why === undefined) return { state: "done", message: `${describeSum(sum)}${had}` };

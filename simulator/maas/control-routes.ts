@@ -40,8 +40,8 @@ const hosts = (region: Region) => {
   }));
 };
 
-const hostOf = ({ id, ipmiAddress, username, password, mac, roceMacs, serial, systemUuid }: HostSpec) => ({
-  ...{ id, ipmi_address: ipmiAddress, ipmi_username: username, ipmi_password: password },
+const hostOf = ({ id, ipmiAddress, ipmiMac, username, password, mac, roceMacs, serial, systemUuid }: HostSpec) => ({
+  ...{ id, ipmi_address: ipmiAddress, ipmi_mac: ipmiMac, ipmi_username: username, ipmi_password: password },
   ...{ mac, roce_macs: roceMacs, serial, system_uuid: systemUuid },
 });
 

@@ -5,8 +5,9 @@ import { accountFields, loopbackAddress, mac, name, seededUuid, word } from "../
 /** A GPU server that MAAS manages, as it stands in the rack. Nobody but MAAS reaches its management controller. */
 export interface HostSpec {
   readonly id: string;
-  /** Of its management controller. */
+  /** Of its management controller, which is on a network that MAAS listens to. */
   readonly ipmiAddress: string;
+  readonly ipmiMac: string;
   readonly username: string;
   readonly password: string;
   /** Of the port that boots from the network. */
@@ -23,10 +24,13 @@ export interface HostSpec {
 
 const MOST_HOSTS = 10_000;
 const ROCE_PORTS = 2;
+/** In the MAC address, behind all other ports. */
+const IPMI_PORT = 255;
 
 const hostFields = z.strictObject({
   id: name.optional(),
   ipmi_address: loopbackAddress.optional(),
+  ipmi_mac: mac.optional(),
   username: accountFields.username,
   password: accountFields.password,
   mac: mac.optional(),
@@ -56,6 +60,7 @@ function hostOf(entry: z.infer<typeof hostFields>, number: number, seeded: Seede
   return {
     id,
     ipmiAddress: entry.ipmi_address ?? `127.96.${number >> 8}.${number & 255}`,
+    ipmiMac: entry.ipmi_mac ?? macAt(IPMI_PORT),
     username: entry.username ?? "maas",
     password: entry.password ?? seeded.label(`${id}/ipmi-password`, 16),
     mac: entry.mac ?? macAt(0),

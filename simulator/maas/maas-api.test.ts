@@ -13,6 +13,7 @@ interface Told {
   readonly hosts: readonly {
     readonly id: string;
     readonly ipmi_address: string;
+    readonly ipmi_mac: string;
     readonly ipmi_username: string;
     readonly ipmi_password: string;
     readonly mac: string;
@@ -100,6 +101,26 @@ const ipmiOf = (host: Told["hosts"][number]) => ({
 });
 
 describe("a simulated MAAS", () => {
+  test("has seen the management controllers of its servers, until one is a port of a machine", async () => {
+    await using maas = await opened("racks=1,maas=2");
+    const [first, second] = maas.told.hosts;
+    const seen = async (op: string) =>
+      ((await maas.ask("GET", `discovery/${op}`)).body as unknown as { mac_address: string; ip: string }[]).map(
+        ({ mac_address, ip }) => `${mac_address} ${ip}`,
+      );
+    const both = [first, second].map((host) => `${host?.ipmi_mac} ${host?.ipmi_address}`);
+    expect(await seen("?op=by_unknown_mac")).toEqual(both);
+    const port = {
+      hostname: "odd",
+      architecture: "amd64/generic",
+      mac_addresses: first?.ipmi_mac ?? "",
+      commission: "false",
+    };
+    expect(await maas.ask("POST", "machines/", port)).toMatchObject({ status: 200 });
+    expect(await seen("?op=by_unknown_mac")).toEqual(both.slice(1));
+    expect(await seen("")).toEqual(both);
+  });
+
   test("takes a server from New to Deployed and back, each with its own status", async () => {
     await using maas = await opened("racks=1,maas=2");
     const host = firstOf(maas.told);

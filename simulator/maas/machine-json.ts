@@ -8,7 +8,7 @@ const POOL = { id: 0, name: "default", description: "Default pool", resource_uri
 const DOMAIN = { id: 0, name: "maas", authoritative: true, ttl: null, resource_record_count: 0, is_default: true };
 
 /** MAAS writes times in UTC and leaves the zone out. */
-const timeOf = (region: Region, simulated: number): string =>
+export const timeOf = (region: Region, simulated: number): string =>
   new Date(region.clock.realTimeOf(simulated)).toISOString().replace(/Z$/, "");
 
 export function subnetJson(id: number) {

@@ -1,8 +1,9 @@
 import { invalid } from "./api-failure.ts";
 import { type ApiCall, type ApiReply, type ApiRoute, ok } from "./api-route.ts";
 import { SUBNETS } from "./hardware.ts";
-import { eventJson, subnetJson } from "./machine-json.ts";
+import { eventJson, subnetJson, timeOf } from "./machine-json.ts";
 import { SERIES, USER } from "./operations.ts";
+import type { Region } from "./region.ts";
 
 const CONFIG: Readonly<Record<string, unknown>> = {
   default_storage_layout: "flat",
@@ -34,7 +35,26 @@ export const OTHER_ROUTES: readonly ApiRoute[] = [
   { method: "GET", path: /^boot-resources\/$/, op: null, handle: images },
   { method: "GET", path: /^rackcontrollers\/$/, op: null, handle: () => ok([RACK_CONTROLLER]) },
   { method: "GET", path: /^events\/$/, op: "query", handle: events },
+  { method: "GET", path: /^discovery\/$/, op: null, handle: ({ region }) => ok(neighbours(region)) },
+  { method: "GET", path: /^discovery\/$/, op: "by_unknown_mac", handle: unknownNeighbours },
 ];
+
+/** Management controllers are on as long as there is current in the rack: the rack controller has heard each of them. */
+const neighbours = (region: Region) =>
+  [...region.hosts.values()].map(({ ipmiAddress, ipmiMac }) => ({
+    discovery_id: Buffer.from(`${ipmiAddress},${ipmiMac}`).toString("base64"),
+    ...{ ip: ipmiAddress, mac_address: ipmiMac, mac_organization: "Dell Inc.", hostname: null },
+    last_seen: timeOf(region, region.clock.now()),
+    ...{ fabric_name: "fabric-0", vid: null },
+    observer: { system_id: "4y3h7n", hostname: "maas-rack", interface_id: 1, interface_name: "eth0" },
+    resource_uri: `/MAAS/api/2.0/discovery/${ipmiAddress}/`,
+  }));
+
+/** All but those whose MAC address is that of a port of a machine. */
+function unknownNeighbours({ region }: ApiCall): ApiReply {
+  const known = new Set(region.machines().flatMap(({ interfaces }) => interfaces.map(({ mac }) => mac)));
+  return ok(neighbours(region).filter(({ mac_address }) => !known.has(mac_address)));
+}
 
 function config({ query }: ApiCall): ApiReply {
   const name = query.get("name") ?? "";

@@ -467,7 +467,7 @@ export declare const ListCandidatesResponseSchema: GenMessage<ListCandidatesResp
  */
 export declare type FleetCandidate = Message<"millwright.v1.FleetCandidate"> & {
   /**
-   * Of MAAS.
+   * Of MAAS; empty where source is network.
    *
    * @generated from field: string system_id = 1;
    */
@@ -479,7 +479,8 @@ export declare type FleetCandidate = Message<"millwright.v1.FleetCandidate"> & {
   hostname: string;
 
   /**
-   * New, Commissioning, Ready, Allocated, Deploying, Deployed, Failed deployment, Failed, Broken, Transient or Other.
+   * New, Commissioning, Ready, Allocated, Deploying, Deployed, Failed deployment, Failed, Broken, Transient or Other; empty where source is
+   * network.
    *
    * @generated from field: string state = 3;
    */
@@ -517,6 +518,27 @@ export declare type FleetCandidate = Message<"millwright.v1.FleetCandidate"> & {
    * @generated from field: string obstacle = 8;
    */
   obstacle: string;
+
+  /**
+   * maas: MAAS has a machine of it. network: MAAS has seen it on a network, such as a management controller, and has no machine of it.
+   *
+   * @generated from field: string source = 9;
+   */
+  source: string;
+
+  /**
+   * The address that it was seen with; empty: none. A management controller is onboarded by it (ipmi_ip).
+   *
+   * @generated from field: string ip = 10;
+   */
+  ip: string;
+
+  /**
+   * The maker of its port; empty where nobody knows.
+   *
+   * @generated from field: string vendor = 11;
+   */
+  vendor: string;
 };
 
 /**
@@ -762,7 +784,7 @@ export declare const FleetService: GenService<{
     output: typeof PreflightSiteResponseSchema;
   },
   /**
-   * What the MAAS of a site has that could be onboarded.
+   * What could be onboarded at a site: what its MAAS has, and what that has seen on its networks.
    *
    * @generated from rpc millwright.v1.FleetService.ListCandidates
    */

@@ -40,6 +40,17 @@ export interface MaasSubnet {
   readonly hasDhcp: boolean;
 }
 
+/** Somebody on a network of the region whom MAAS has no machine of. */
+export interface MaasNeighbour {
+  readonly mac: string;
+  readonly ip: string | null;
+  /** As it calls itself on the network; null: it does not. */
+  readonly hostname: string | null;
+  /** The maker of its port, by the MAC address. */
+  readonly vendor: string | null;
+  readonly lastSeenAt: Date | null;
+}
+
 export interface MaasEvent {
   readonly level: string;
   readonly type: string;
@@ -63,6 +74,9 @@ export interface Maas {
   listImages(target: MaasTarget, call: CallContext): Promise<readonly string[]>;
   listRackControllers(target: MaasTarget, call: CallContext): Promise<readonly string[]>;
   listSubnets(target: MaasTarget, call: CallContext): Promise<readonly MaasSubnet[]>;
+
+  /** What the rack controllers have seen on their networks and MAAS has no port of; the latest first. Empty where this MAAS does not look. */
+  listNeighbours(target: MaasTarget, call: CallContext): Promise<readonly MaasNeighbour[]>;
 
   listMachines(target: MaasTarget, filter: MaasMachineFilter, call: CallContext): Promise<readonly MaasMachine[]>;
   /** Undefined: MAAS has no such machine. */

@@ -42,7 +42,8 @@ export interface MaasClient {
   close(): void;
 }
 
-/** Parsing stops everything else: only a list of machines, each with all of its ports and disks, may be large. */
+/** Parsing stops everything else: only lists of machines, each with all of its ports and disks, and of whoever is on a network may be large. */
+const LISTS: ReadonlySet<string> = new Set(["machines/", "discovery/"]);
 const LARGEST_ANSWER = 4 * 1_024 * 1_024;
 const LARGEST_LIST = 64 * 1_024 * 1_024;
 
@@ -60,7 +61,7 @@ export function createMaasClient(options: MaasClientOptions): MaasClient {
   return {
     async ask(target, { method, path, op, query = [], form, isAnonymous }, call) {
       const asked = encoded([...(op === undefined ? [] : [["op", op] as const]), ...query]);
-      const { exchange } = method === "GET" && path === "machines/" ? large : small;
+      const { exchange } = method === "GET" && LISTS.has(path) ? large : small;
       const { resource } = await exchange({
         target: asEndpoint(target),
         call,

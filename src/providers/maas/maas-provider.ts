@@ -1,10 +1,10 @@
 import type { CallContext } from "../../capabilities/call.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
-import type { IpmiPower, Maas, MaasTarget } from "../../capabilities/fleet/maas.ts";
+import type { IpmiPower, Maas, MaasNeighbour, MaasTarget } from "../../capabilities/fleet/maas.ts";
 import type { MaasMachine } from "../../capabilities/fleet/maas-machine.ts";
 import { listAt, numberAt, textAt, valueAt } from "../transport/device-json.ts";
 import { createMaasClient, type Fields, type MaasClient, type MaasClientOptions } from "./client.ts";
-import { machineOf } from "./machine.ts";
+import { machineOf, timeOf, wordAt } from "./machine.ts";
 
 const EVENTS_READ = 100;
 /** What the installer writes at its end is what tells why it failed. */
@@ -29,6 +29,7 @@ export function createMaas(options: MaasClientOptions): Maas & { close(): void }
   return {
     close: () => client.close(),
     ...sitePart(client, list),
+    listNeighbours: (target, call) => listNeighbours(client, target, call),
 
     async listMachines(target, { hostname, mac }, call) {
       const query = [
@@ -124,6 +125,32 @@ function sitePart(
       });
     },
   };
+}
+
+/** Versions before 2.1 have no such list. */
+const isNotThere = (error: unknown): boolean =>
+  error instanceof DeviceFailure && (error.status === 404 || error.status === 400 || error.status === 410);
+
+async function listNeighbours(client: MaasClient, target: MaasTarget, call: CallContext) {
+  const asked = { method: "GET", path: "discovery/", op: "by_unknown_mac" } as const;
+  const value = await client.ask(target, asked, call).catch((error: unknown) => {
+    if (isNotThere(error)) return [];
+    throw error;
+  });
+  if (!Array.isArray(value)) throw strange("GET discovery/?op=by_unknown_mac", "a list");
+  return value.flatMap((each): MaasNeighbour[] => {
+    const mac = wordAt(each, "mac_address")?.toLowerCase();
+    if (mac === undefined) return [];
+    return [
+      {
+        mac,
+        ip: wordAt(each, "ip") ?? null,
+        hostname: wordAt(each, "hostname") ?? null,
+        vendor: wordAt(each, "mac_organization") ?? null,
+        lastSeenAt: timeOf(wordAt(each, "last_seen")),
+      },
+    ];
+  });
 }
 
 /** Disks and ports of a machine, and what its installation wrote. */

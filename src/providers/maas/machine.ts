@@ -11,7 +11,7 @@ const UNKNOWN_STATUS = -1;
 const isStatus = (number: number): boolean => Number.isInteger(number) && number >= 0 && number < 2 ** 31;
 
 /** MAAS passes on what firmware wrote: no character of one machine may keep what is known of all from being stored. */
-const wordAt = (value: unknown, ...path: readonly string[]): string | undefined =>
+export const wordAt = (value: unknown, ...path: readonly string[]): string | undefined =>
   textAt(value, ...path)
     ?.toWellFormed()
     .replaceAll("\0", "\u{fffd}");
@@ -97,7 +97,7 @@ function hardwareSyncOf(value: unknown): MaasMachine["hardwareSync"] {
 }
 
 /** MAAS writes UTC and mostly leaves the zone out. */
-function timeOf(text: string | undefined): Date | null {
+export function timeOf(text: string | undefined): Date | null {
   if (text === undefined) return null;
   const hasZone = /(?:Z|[+-]\d\d:?\d\d)$/i.test(text);
   const time = new Date(hasZone ? text : `${text}Z`);

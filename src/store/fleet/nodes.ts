@@ -152,3 +152,29 @@ export async function findOtherOnSystem(
   );
   return other?.hostname;
 }
+
+/** The host names of live nodes, by what they hold. */
+export interface HoldersOf {
+  readonly bySystemId: ReadonlyMap<string, string>;
+  readonly byIpmiIp: ReadonlyMap<string, string>;
+}
+
+/** Whose these machines of a site's MAAS are, and whose these management controllers, which are one node's at whatever site. */
+export async function findHoldersOf(
+  db: Queryable,
+  {
+    site,
+    systemIds,
+    ips,
+  }: { readonly site: string; readonly systemIds: readonly string[]; readonly ips: readonly string[] },
+): Promise<HoldersOf> {
+  const rows = await db.query<{ hostname: string; system_id: string | null; ipmi_ip: string | null }>(
+    `select hostname, case when site = $1 then facts ->> 'systemId' end as system_id, ipmi_ip from fleet_nodes
+      where state <> 'deleted' and ((site = $1 and facts ->> 'systemId' = any($2)) or ipmi_ip = any($3))`,
+    [site, systemIds, ips],
+  );
+  return {
+    bySystemId: new Map(rows.flatMap(({ system_id, hostname }) => (system_id === null ? [] : [[system_id, hostname]]))),
+    byIpmiIp: new Map(rows.flatMap(({ ipmi_ip, hostname }) => (ipmi_ip === null ? [] : [[ipmi_ip, hostname]]))),
+  };
+}

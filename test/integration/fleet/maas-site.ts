@@ -6,6 +6,7 @@ import { startSimulator } from "../../../simulator/simulator.ts";
 export interface MaasHost {
   readonly id: string;
   readonly ipmi_address: string;
+  readonly ipmi_mac: string;
   readonly ipmi_username: string;
   readonly ipmi_password: string;
   readonly mac: string;

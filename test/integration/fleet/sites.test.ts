@@ -240,6 +240,55 @@ describe("preflight", () => {
   });
 });
 
+interface Candidate {
+  readonly source: string;
+  readonly system_id: string;
+  readonly hostname: string;
+  readonly macs: readonly string[];
+  readonly ip: string | null;
+  readonly obstacle: string;
+}
+const candidates = (name: string, all = false) =>
+  api.ask<readonly Candidate[]>("GET", `/api/v1/fleet/sites/${name}/candidates${all ? "?all=true" : ""}`);
+/** A live node of the site, beside everything else. */
+const putNode = (
+  id: string,
+  { site: of, ipmiIp, systemId }: { site: string; ipmiIp: string | null; systemId: string | null },
+) =>
+  api.db.query(
+    `insert into fleet_nodes (id, site, profile, sku, hostname, mode, machine_id, request_id, fingerprint, created_by, state, ipmi_ip, facts)
+     values ($1, $2, 'h100', 'gpu8', $1, 'maas', $1, $1, '', 'test', 'enrolling', $3, jsonb_build_object('systemId', $4::text))`,
+    [id, of, ipmiIp, systemId],
+  );
+
+test("candidates are also the management controllers that MAAS has seen; what is a node already is listed with its node", async () => {
+  const { name } = await add();
+  const [first, second, third] = site.hosts;
+  const { system_id: machine } = await site.control<{ system_id: string }>(
+    "POST",
+    `/maas/hosts/${third?.id}/discover`,
+    {},
+  );
+  const seen = (await candidates(name)).filter(({ source }) => source === "network");
+  expect(seen.map(({ ip }) => ip)).toEqual([first, second, third].map((host) => host?.ipmi_address));
+  expect(seen[0]).toEqual({
+    ...{ source: "network", system_id: "", hostname: "", state: "", status_name: "", power: "unknown", serial: null },
+    ...{ macs: [first?.ipmi_mac], ip: first?.ipmi_address, vendor: "Dell Inc.", obstacle: "" },
+  });
+  await putNode("fn-held", { site: name, ipmiIp: first?.ipmi_address ?? "", systemId: machine });
+  const elsewhere = (await add()).name;
+  await putNode("fn-elsewhere", { site: elsewhere, ipmiIp: second?.ipmi_address ?? "", systemId: null });
+  expect((await candidates(name)).map(({ ip, system_id }) => ip ?? system_id)).toEqual([third?.ipmi_address]);
+  expect((await candidates(name, true)).map(({ obstacle }) => obstacle)).toEqual([
+    "it is node fn-held",
+    "it is the management controller of node fn-held",
+    "it is the management controller of node fn-elsewhere",
+    "",
+  ]);
+  await api.db.query("delete from fleet_nodes where id in ('fn-held', 'fn-elsewhere')");
+  await site.control("DELETE", `/maas/machines/${machine}`);
+});
+
 test("candidates are the machines that MAAS has and nobody uses; the others are listed with why", async () => {
   const { name } = await add();
   const [first, second] = site.hosts;
@@ -260,8 +309,9 @@ test("candidates are the machines that MAAS has and nobody uses; the others are 
       body: [{ system_id: used, hostname: "gpu", status: 6, status_name: "Deployed", owner: "kim" }],
     },
   });
-  expect(await api.ask("GET", `/api/v1/fleet/sites/${name}/candidates`)).toEqual([]);
-  expect(await api.ask("GET", `/api/v1/fleet/sites/${name}/candidates?all=true`)).toEqual([
+  const ofMaas = async (all: boolean) => (await candidates(name, all)).filter(({ source }) => source === "maas");
+  expect(await ofMaas(false)).toEqual([]);
+  expect(await ofMaas(true)).toEqual([
     expect.objectContaining({
       hostname: "gpu",
       state: "Deployed",

@@ -144,3 +144,38 @@ test("another page in place of MAAS is not taken for an empty region", async () 
   for (let time = 0; time < 2; time += 1)
     await expect(maas.listMachines(target, {}, aCall())).rejects.toMatchObject({ code: "protocol" });
 });
+
+test.each<Reply>([
+  { status: 404, body: "Not Found" },
+  { status: 400, body: "Unrecognised signature: method=GET op=by_unknown_mac" },
+  { status: 410, body: "Gone" },
+])("a region that does not tell whom it has seen on its networks has seen nobody: $status", async (reply) => {
+  answering(reply);
+  expect(await maas.listNeighbours(target, aCall())).toEqual([]);
+  expect(asked).toEqual([{ method: "GET", url: "/MAAS/api/2.0/discovery/?op=by_unknown_mac" }]);
+});
+
+test("neighbours are read with what is known of them; a page in place of the list is none of them", async () => {
+  answering({
+    body: [
+      {
+        ip: "10.0.0.17",
+        mac_address: "AA:00:00:00:00:01",
+        mac_organization: "Dell Inc.",
+        last_seen: "2026-11-18T08:00:00.123",
+      },
+      { ip: null, mac_address: "aa:00:00:00:00:02", mac_organization: null, hostname: "spine-1", observer: 7, new: {} },
+      { ip: "10.0.0.18" },
+      "nonsense",
+    ],
+  });
+  expect(await maas.listNeighbours(target, aCall())).toEqual([
+    {
+      ...{ mac: "aa:00:00:00:00:01", ip: "10.0.0.17", hostname: null, vendor: "Dell Inc." },
+      lastSeenAt: new Date("2026-11-18T08:00:00.123Z"),
+    },
+    { mac: "aa:00:00:00:00:02", ip: null, hostname: "spine-1", vendor: null, lastSeenAt: null },
+  ]);
+  answering({ body: "<html>" });
+  await expect(maas.listNeighbours(target, aCall())).rejects.toThrow("something that is not a list");
+});

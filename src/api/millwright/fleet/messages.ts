@@ -36,9 +36,13 @@ export const profileOf = ({
 export const candidateOf = ({
   serial,
   macs,
+  ip,
+  vendor,
   ...candidate
 }: Candidate): MessageInitShape<typeof FleetCandidateSchema> => ({
   ...candidate,
   serial: serial ?? "",
+  ip: ip ?? "",
+  vendor: vendor ?? "",
   macs: [...macs],
 });

@@ -66,13 +66,16 @@ const candidateJson = ({ systemId, statusName, macs, ...candidate }: Candidate) 
 });
 const candidate = z
   .object({
-    system_id: z.string(),
+    source: z.enum(["maas", "network"]).describe("network: MAAS has seen it, and has no machine of it."),
+    system_id: z.string().describe("Empty where source is network."),
     hostname: z.string(),
-    state: z.string(),
+    state: z.string().describe("Empty where source is network."),
     status_name: z.string(),
     power: z.enum(["on", "off", "unknown"]),
     serial: z.string().nullable(),
     macs: z.array(z.string()),
+    ip: z.string().nullable().describe("A management controller is onboarded by it (ipmi_ip)."),
+    vendor: z.string().nullable(),
     obstacle: z.string(),
   })
   .meta({ id: "FleetCandidate" });
@@ -193,7 +196,7 @@ const askingRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
       method: "GET",
       path: `${ONE}/candidates`,
       tag: TAG,
-      summary: "What MAAS has that could be onboarded.",
+      summary: "What MAAS has, or has seen on its networks, that could be onboarded.",
       params,
     },
     query: z.strictObject({ all: z.stringbool().default(false) }),

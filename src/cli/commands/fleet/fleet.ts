@@ -34,9 +34,9 @@ export function addFleetCommands(program: Command, run: Run): void {
     .action((site: string) => run(async (session) => (await import("./preflight.ts")).preflight(session, site)));
   fleet
     .command("candidates")
-    .description("list what MAAS has that could be onboarded")
+    .description("list what could be onboarded: machines of MAAS, and what it has seen on its networks")
     .requiredOption("--site <site>", "a site on record")
-    .option("--all", "also list machines that cannot be onboarded as they are, and why")
+    .option("--all", "also list what cannot be onboarded as they are, and why")
     .addHelpText("after", "\nExample:\n  millwright fleet candidates --site lab")
     .action((options: { site: string; all?: boolean }) =>
       run(async (session) => (await import("./preflight.ts")).listCandidates(session, options)),

@@ -30,10 +30,12 @@ export async function preflight(session: Session, name: string): Promise<number 
 const candidateColumns: readonly Column<FleetCandidate>[] = [
   { title: "HOSTNAME", cell: ({ hostname }) => hostname },
   { title: "SYSTEM ID", cell: ({ systemId }) => systemId },
-  { title: "STATE", cell: ({ state }) => state },
+  { title: "STATE", cell: ({ source, state }) => (source === "network" ? "seen on the network" : state) },
+  { title: "ADDRESS", cell: ({ ip }) => ip },
   { title: "POWER", cell: ({ power }) => power },
   { title: "SERIAL", cell: ({ serial }) => serial },
   { title: "MAC", cell: ({ macs }) => macs[0] ?? "" },
+  { title: "VENDOR", cell: ({ vendor }) => vendor },
   { title: "OBSTACLE", cell: ({ obstacle }) => obstacle },
 ];
 

@@ -149,6 +149,16 @@ export const METRICS = {
     labels: ["workflow", "state"],
     doc: "Nodes by the state of their latest job: fleet_onboarding or fleet_decommission. Removed nodes are left out. The same on every replica.",
   },
+  millwright_fleet_agents: {
+    type: "gauge",
+    labels: ["state", "heard"],
+    doc: "Agents of fleet nodes, by the state of their node and what was heard of them last: healthy, unhealthy, unknown (it calls, and has not said yet), silent (nothing for fleet.offline_after). Removed nodes are left out. The same on every replica.",
+  },
+  millwright_fleet_heartbeat_age_seconds: {
+    type: "gauge",
+    labels: ["state"],
+    doc: "The longest that an agent of a fleet node has not called, by the state of the node. The same on every replica.",
+  },
   millwright_boots_contested: {
     type: "gauge",
     labels: [],

@@ -125,7 +125,7 @@ function collectLoops({ metrics, db, clock, config }: EngineWiring, tail: Journa
     const { lagSeconds } = await measureChecks(db);
     return { millwright_condition_lag_seconds: [{ labels: {}, value: lagSeconds }] };
   });
-  metrics.collectWith(collectFleet(db));
+  metrics.collectWith(collectFleet(db, config.fleet));
   metrics.collectWith(collectRackAdmission(db));
   metrics.collectWith(collectTokenAges({ db, clock, maxAge: config.auth.tokenMaxAge }));
   metrics.collectWith(collectSecretKeys(db));

@@ -566,6 +566,181 @@ export declare type ListFleetNodesResponse = Message<"millwright.v1.ListFleetNod
 export declare const ListFleetNodesResponseSchema: GenMessage<ListFleetNodesResponse>;
 
 /**
+ * @generated from message millwright.v1.ListNodeTasksRequest
+ */
+export declare type ListNodeTasksRequest = Message<"millwright.v1.ListNodeTasksRequest"> & {
+  /**
+   * Empty: of all nodes.
+   *
+   * @generated from field: string node = 1;
+   */
+  node: string;
+
+  /**
+   * At most 1000; 0 takes 100.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; empty for the first page. All else must be the same on every page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+
+  /**
+   * Such as state IN (failed, expired). All fields: docs/reference/filters.md. Empty admits all.
+   *
+   * @generated from field: string filter = 4;
+   */
+  filter: string;
+
+  /**
+   * Such as hostname, created_at desc. Empty: the newest first.
+   *
+   * @generated from field: string order_by = 5;
+   */
+  orderBy: string;
+
+  /**
+   * Also counts how many there are on all pages.
+   *
+   * @generated from field: bool with_total = 6;
+   */
+  withTotal: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.ListNodeTasksRequest.
+ * Use `create(ListNodeTasksRequestSchema)` to create a new message.
+ */
+export declare const ListNodeTasksRequestSchema: GenMessage<ListNodeTasksRequest>;
+
+/**
+ * @generated from message millwright.v1.ListNodeTasksResponse
+ */
+export declare type ListNodeTasksResponse = Message<"millwright.v1.ListNodeTasksResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.FleetTask tasks = 1;
+   */
+  tasks: FleetTask[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many there are on all pages; absent unless with_total was set.
+   *
+   * @generated from field: optional int32 total_size = 3;
+   */
+  totalSize?: number | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ListNodeTasksResponse.
+ * Use `create(ListNodeTasksResponseSchema)` to create a new message.
+ */
+export declare const ListNodeTasksResponseSchema: GenMessage<ListNodeTasksResponse>;
+
+/**
+ * @generated from message millwright.v1.FleetTask
+ */
+export declare type FleetTask = Message<"millwright.v1.FleetTask"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string node_id = 2;
+   */
+  nodeId: string;
+
+  /**
+   * Of the node; empty where the node is not on record.
+   *
+   * @generated from field: string hostname = 3;
+   */
+  hostname: string;
+
+  /**
+   * Such as node.drain.
+   *
+   * @generated from field: string task_type = 4;
+   */
+  taskType: string;
+
+  /**
+   * queued, dispatched, completed, failed, expired or cancelled.
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp state_since = 6;
+   */
+  stateSince?: Timestamp | undefined;
+
+  /**
+   * What the agent said in the end, or why the task ended without it.
+   *
+   * @generated from field: string message = 7;
+   */
+  message: string;
+
+  /**
+   * The run whose stage made it; empty: none.
+   *
+   * @generated from field: string run_id = 8;
+   */
+  runId: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 9;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * A task that no agent has taken by then is given up.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 10;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * When the agent took it; absent: none has.
+   *
+   * @generated from field: google.protobuf.Timestamp dispatched_at = 11;
+   */
+  dispatchedAt?: Timestamp | undefined;
+
+  /**
+   * Until when the agent that took it is waited for.
+   *
+   * @generated from field: google.protobuf.Timestamp lease_until = 12;
+   */
+  leaseUntil?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp finished_at = 13;
+   */
+  finishedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.FleetTask.
+ * Use `create(FleetTaskSchema)` to create a new message.
+ */
+export declare const FleetTaskSchema: GenMessage<FleetTask>;
+
+/**
  * @generated from message millwright.v1.ActOnNodeRequest
  */
 export declare type ActOnNodeRequest = Message<"millwright.v1.ActOnNodeRequest"> & {
@@ -1129,6 +1304,13 @@ export declare type FleetNodeDetail = Message<"millwright.v1.FleetNodeDetail"> &
    * @generated from field: string next_why = 5;
    */
   nextWhy: string;
+
+  /**
+   * Who answers for it; absent: no agent has enrolled.
+   *
+   * @generated from field: millwright.v1.FleetAgent agent = 6;
+   */
+  agent?: FleetAgent | undefined;
 };
 
 /**
@@ -1136,6 +1318,48 @@ export declare type FleetNodeDetail = Message<"millwright.v1.FleetNodeDetail"> &
  * Use `create(FleetNodeDetailSchema)` to create a new message.
  */
 export declare const FleetNodeDetailSchema: GenMessage<FleetNodeDetail>;
+
+/**
+ * @generated from message millwright.v1.FleetAgent
+ */
+export declare type FleetAgent = Message<"millwright.v1.FleetAgent"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp enrolled_at = 1;
+   */
+  enrolledAt?: Timestamp | undefined;
+
+  /**
+   * When it called last; absent: not since it enrolled.
+   *
+   * @generated from field: google.protobuf.Timestamp seen_at = 2;
+   */
+  seenAt?: Timestamp | undefined;
+
+  /**
+   * What it said last of the node: healthy or unhealthy; empty: nothing yet.
+   *
+   * @generated from field: string health = 3;
+   */
+  health: string;
+
+  /**
+   * Its own words to that.
+   *
+   * @generated from field: string message = 4;
+   */
+  message: string;
+
+  /**
+   * @generated from field: string version = 5;
+   */
+  version: string;
+};
+
+/**
+ * Describes the message millwright.v1.FleetAgent.
+ * Use `create(FleetAgentSchema)` to create a new message.
+ */
+export declare const FleetAgentSchema: GenMessage<FleetAgent>;
 
 /**
  * @generated from message millwright.v1.FleetJob
@@ -1328,6 +1552,16 @@ export declare const FleetNodeService: GenService<{
     methodKind: "unary";
     input: typeof ListFleetNodesRequestSchema;
     output: typeof ListFleetNodesResponseSchema;
+  },
+  /**
+   * What the agents of nodes were asked to do and what came of it, page by page. Tasks that ended are kept for a while.
+   *
+   * @generated from rpc millwright.v1.FleetNodeService.ListNodeTasks
+   */
+  listNodeTasks: {
+    methodKind: "unary";
+    input: typeof ListNodeTasksRequestSchema;
+    output: typeof ListNodeTasksResponseSchema;
   },
   /**
    * An operator's action on the latest job of a node. The same request_id again changes nothing.

@@ -1,7 +1,7 @@
 import type { Json, JsonObject, Thing } from "../../kernel/lifecycle.ts";
 
 /** What agents are asked to do. An agent refuses every other word, and does nothing. */
-const FLEET_TASK_TYPES = [
+export const FLEET_TASK_TYPES = [
   "node.drain",
   "node.cleanup_storage",
   "node.scrub_gpu",

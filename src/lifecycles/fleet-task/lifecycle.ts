@@ -6,6 +6,7 @@ import {
   on,
   reported,
   STAY,
+  type StateOf,
 } from "../../kernel/lifecycle.ts";
 import { hours, minutes } from "../../kernel/time/duration.ts";
 import type { FleetTask } from "./fleet-task.ts";
@@ -57,3 +58,7 @@ export const fleetTaskLifecycle = defineLifecycle<FleetTask>()({
     ["dispatched", on("lease_elapsed"),    "expired",    { sets: ended }],
   ],
 });
+
+export const FLEET_TASK_STATES = Object.keys(fleetTaskLifecycle.states) as readonly StateOf<
+  typeof fleetTaskLifecycle
+>[];

@@ -1,3 +1,4 @@
+import { findAgent, findHeartbeats, type Heartbeat } from "../../store/fleet/agents.ts";
 import { fleetNodeListing } from "../../store/fleet/node-list.ts";
 import { type FleetNodeRecord, listNodes } from "../../store/fleet/nodes.ts";
 import { type FleetObservation, findObservations } from "../../store/fleet/observations.ts";
@@ -21,6 +22,15 @@ export interface FleetNodeView {
   /** Null: nothing of the machine that it is bound to. */
   readonly maas: FleetObservation | null;
   readonly next: NextAction;
+  /** Null: no agent has enrolled. */
+  readonly agent: FleetAgentView | null;
+}
+
+/** Who answers for a node, and what was heard of it last. */
+export interface FleetAgentView {
+  readonly enrolledAt: Date;
+  /** Null: it has not called yet. */
+  readonly heard: Heartbeat | null;
 }
 
 export async function viewNode(deps: ServiceDeps, text: string): Promise<FleetNodeView> {
@@ -37,7 +47,12 @@ async function viewOf(deps: ServiceDeps, before: FleetNodeRecord): Promise<Fleet
   const job = run ? jobViewOf(run) : null;
   const observed = (await findObservations(deps.db, [id])).get(id);
   const maas = observed?.systemId === node.facts.systemId ? (observed ?? null) : null;
-  return { node, job, maas, next: nextActionOf(node, job, maas) };
+  return { node, job, maas, next: nextActionOf(node, job, maas), agent: await viewAgent(deps, id) };
+}
+
+async function viewAgent({ db }: ServiceDeps, nodeId: string): Promise<FleetAgentView | null> {
+  const [agent, heard] = await Promise.all([findAgent(db, nodeId), findHeartbeats(db, [nodeId])]);
+  return agent ? { enrolledAt: agent.enrolledAt, heard: heard.get(nodeId) ?? null } : null;
 }
 
 export interface NodeListRequest extends ListRequest {

@@ -39,3 +39,27 @@ export async function findHeard(
   });
   return rows.map(({ id }) => id);
 }
+
+/** What was heard last of agents, by the state of their nodes. */
+export interface AgentsHeard {
+  readonly state: string;
+  /** silent: nothing for that long. unknown: it calls, and has not said yet how its node is. */
+  readonly heard: "healthy" | "unhealthy" | "unknown" | "silent";
+  readonly agents: number;
+  /** The longest that one of them has not called, in seconds; one that never did counts from its enrolment. */
+  readonly oldestSeconds: number;
+}
+
+/** Agents of nodes that were not removed. */
+export const measureAgents = (db: Queryable, after: Duration): Promise<AgentsHeard[]> =>
+  db.query<AgentsHeard>({
+    name: "fleet_silence.measure",
+    text: `select state, heard, count(*)::int as agents, max(age)::float8 as "oldestSeconds" from (
+             select n.state, greatest(0, extract(epoch from now() - coalesce(h.seen_at, a.enrolled_at))) as age,
+                    case when coalesce(h.seen_at, a.enrolled_at) < now() - $1 * interval '1 ms' then 'silent'
+                         else coalesce(h.health, 'unknown') end as heard
+               from fleet_agents a join fleet_nodes n on n.id = a.node_id left join fleet_heartbeats h on h.node_id = a.node_id
+              where n.state <> 'deleted') as heard_of
+           group by state, heard`,
+    values: [after],
+  });

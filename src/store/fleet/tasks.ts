@@ -17,7 +17,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { type Check, isText, orNull, readerOf } from "../postgres/stored-json.ts";
 
-interface TaskRow extends StateColumns {
+export interface TaskRow extends StateColumns {
   node_id: string;
   task_type: string;
   params: JsonObject;
@@ -37,7 +37,7 @@ const readFacts = readerOf<FleetTaskFacts>({
   result: [orNull(isObject), null],
 });
 
-function parseTask(row: TaskRow): FleetTask {
+export function parseTask(row: TaskRow): FleetTask {
   if (!isFleetTaskType(row.task_type)) throw new TypeError(`${row.task_type} is no type of task`);
   return {
     ...parseStateColumns(row),
@@ -51,7 +51,8 @@ function parseTask(row: TaskRow): FleetTask {
   };
 }
 
-const SELECT = `select ${STATE_COLUMNS}, t.node_id, t.task_type, t.params, t.expires_at, t.created_at from fleet_tasks t`;
+export const TASK_COLUMNS = `${STATE_COLUMNS}, t.node_id, t.task_type, t.params, t.expires_at, t.created_at`;
+const SELECT = `select ${TASK_COLUMNS} from fleet_tasks t`;
 
 export const fleetTaskStore: ThingStore<FleetTask> = {
   lifecycle: fleetTaskLifecycle,

@@ -1,7 +1,9 @@
 import { runSilence } from "../../engine/fleet/silence.ts";
 import { SiteReconciler } from "../../engine/fleet/site-reconciler.ts";
+import type { Duration } from "../../kernel/time/duration.ts";
 import { adoptLedOn } from "../../services/fleet/node-actions.ts";
 import { countDrift, countFleetJobs } from "../../store/fleet/observations.ts";
+import { measureAgents } from "../../store/fleet/silence.ts";
 import { measureWatches } from "../../store/fleet/site-watches.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { Collect } from "../../telemetry/metrics.ts";
@@ -33,10 +35,21 @@ export function fleetLoops(wiring: EngineWiring, runs: RunParts): Readonly<Recor
 
 /** What only the database knows of nodes, their jobs and what MAAS shows of them. */
 export const collectFleet =
-  (db: Queryable): Collect =>
+  (db: Queryable, { offlineAfter }: { readonly offlineAfter: Duration }): Collect =>
   async () => {
-    const [watches, drift, jobs] = await Promise.all([measureWatches(db), countDrift(db), countFleetJobs(db)]);
+    const [watches, drift, jobs, agents] = await Promise.all([
+      measureWatches(db),
+      countDrift(db),
+      countFleetJobs(db),
+      measureAgents(db, offlineAfter),
+    ]);
+    const ages = Map.groupBy(agents, ({ state }) => state);
     return {
+      millwright_fleet_agents: agents.map(({ state, heard, agents: value }) => ({ labels: { state, heard }, value })),
+      millwright_fleet_heartbeat_age_seconds: [...ages].map(([state, of]) => ({
+        labels: { state },
+        value: Math.max(...of.map(({ oldestSeconds }) => oldestSeconds)),
+      })),
       millwright_fleet_observation_age_seconds: [{ labels: {}, value: watches.ageSeconds }],
       millwright_fleet_sites_failing: [{ labels: {}, value: watches.failing }],
       millwright_fleet_drift: drift.map(({ drift: reason, nodes }) => ({ labels: { reason }, value: nodes })),

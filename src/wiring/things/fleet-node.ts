@@ -2,6 +2,7 @@ import { FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.
 import type { MethodRoles } from "../../api/auth/access.ts";
 import { fleetJobs, fleetNodes } from "../../api/millwright/fleet/fleet-nodes.ts";
 import { nodeRoutes } from "../../api/rest/fleet/nodes.ts";
+import { taskRoutes } from "../../api/rest/fleet/tasks.ts";
 import { partOf } from "../../api/transport/service-parts.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { type FleetNodeContext, fleetNodeHandlers } from "../../lifecycles/fleet-node/handlers.ts";
@@ -57,6 +58,7 @@ const roles: MethodRoles = {
   "millwright.v1.FleetNodeService/PreviewOnboarding":  ["viewer"],
   "millwright.v1.FleetNodeService/GetFleetNode":       ["viewer"],
   "millwright.v1.FleetNodeService/ListFleetNodes":     ["viewer"],
+  "millwright.v1.FleetNodeService/ListNodeTasks":      ["viewer"],
   "millwright.v1.FleetNodeService/ActOnNode":          ["operator"],
   "millwright.v1.FleetNodeService/DecommissionNode":   ["admin"],
   "millwright.v1.FleetNodeService/PreviewDecommission": ["viewer"],
@@ -67,6 +69,7 @@ const roles: MethodRoles = {
   "millwright.v1.FleetNodeService/AbortDrain":         ["operator"],
   "millwright.v1.FleetNodeService/RollbackRemoval":    ["operator"],
   "GET /api/v1/fleet/nodes":                           ["viewer"],
+  "GET /api/v1/fleet/tasks":                           ["viewer"],
   "POST /api/v1/fleet/nodes":                          ["operator"],
   "POST /api/v1/fleet/nodes/preview":                  ["viewer"],
   "GET /api/v1/fleet/nodes/{node}":                    ["viewer"],
@@ -91,7 +94,7 @@ export const fleetNode = defineThing<FleetNode>({
     runs
       ? [partOf(FleetNodeService, fleetNodes(services)), partOf(FleetNodeService, fleetJobs({ ...services, ...runs }))]
       : [],
-  routes: nodeRoutes,
+  routes: (deps) => [...nodeRoutes(deps), ...taskRoutes(deps)],
   methodGroup: "fleet",
   roles,
   listing: fleetNodeListing,

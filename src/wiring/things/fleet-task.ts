@@ -1,6 +1,7 @@
 import { AGENT_ROLES, agentRoutes } from "../../api/rest/fleet/agents.ts";
 import { fleetTaskHandlers } from "../../lifecycles/fleet-task/handlers.ts";
 import { explainAnyThing } from "../../services/explain/any-thing.ts";
+import { fleetTaskListing } from "../../store/fleet/task-list.ts";
 import { fleetTaskStore } from "../../store/fleet/tasks.ts";
 import { defineThing, type HandlerTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
@@ -11,5 +12,6 @@ export const fleetTask = defineThing({
   handlers: ({ clock }: HandlerTools) => withContext(fleetTaskHandlers, () => ({ clock })),
   routes: ({ services }) => agentRoutes(services),
   roles: AGENT_ROLES,
+  listing: fleetTaskListing,
   explain: (deps, id) => explainAnyThing(deps, fleetTaskStore.lifecycle.kind, id, "millwright fleet list"),
 });

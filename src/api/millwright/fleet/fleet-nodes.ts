@@ -15,11 +15,12 @@ import { pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
 import { onboardNode } from "../../../services/fleet/onboard.ts";
 import { onboardNodes } from "../../../services/fleet/onboard-many.ts";
 import { previewOnboarding } from "../../../services/fleet/onboard-preview.ts";
+import { pageTasks } from "../../../services/fleet/tasks.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
 import { timestampOf } from "../../convert/fields.ts";
 import { listRequestFrom, pageOf } from "../../convert/listing.ts";
 import { callerKey } from "../../transport/interceptors.ts";
-import { fleetNodeDetailOf, fleetNodeOf, onboardingPreviewOf } from "./node-messages.ts";
+import { fleetNodeDetailOf, fleetNodeOf, fleetTaskOf, onboardingPreviewOf } from "./node-messages.ts";
 
 const detailOf = async (deps: ServiceDeps, node: string) => ({ node: fleetNodeDetailOf(await viewNode(deps, node)) });
 
@@ -33,6 +34,11 @@ export const fleetNodes = (deps: ServiceDeps) =>
       const { withDeleted } = request;
       const page = await pageNodes(deps, { ...listRequestFrom(request), withDeleted }, fleetNodeOf);
       return { nodes: [...page.items], ...pageOf(page) };
+    },
+    async listNodeTasks(request) {
+      const { node } = request;
+      const page = await pageTasks(deps, { ...listRequestFrom(request), node }, fleetTaskOf);
+      return { tasks: [...page.items], ...pageOf(page) };
     },
     async reissueBootstrap({ node }, { values }) {
       return { bootstrap: bundleOf(await reissueBootstrap(deps, values.get(callerKey), node)) };

@@ -52,7 +52,7 @@ const node = z
   })
   .meta({ id: "FleetNode" });
 
-const detailJson = ({ node: record, job, maas, next }: FleetNodeView) => ({
+const detailJson = ({ node: record, job, maas, next, agent: who }: FleetNodeView) => ({
   ...nodeJson(record),
   job: job && {
     ...{ run_id: job.runId, type: job.type, mode: job.mode, state: job.state, stage: job.stage, round: job.round },
@@ -62,6 +62,10 @@ const detailJson = ({ node: record, job, maas, next }: FleetNodeView) => ({
   },
   maas: maas && { state: maas.observed, status_name: maas.statusName, seen_at: maas.seenAt.toISOString() },
   ...{ next_command: next.command, next_why: next.why },
+  agent: who && {
+    ...{ enrolled_at: who.enrolledAt.toISOString(), seen_at: who.heard?.seenAt.toISOString() ?? null },
+    ...{ health: who.heard?.health ?? null, message: who.heard?.message ?? "", version: who.heard?.agentVersion ?? "" },
+  },
 });
 const job = z
   .object({
@@ -73,6 +77,12 @@ const job = z
 const observation = z
   .object({ state: z.string(), status_name: z.string(), seen_at: timestamp })
   .meta({ id: "FleetMaasObservation" });
+const agent = z
+  .object({
+    ...{ enrolled_at: timestamp, seen_at: timestamp.nullable().describe("When it called last.") },
+    ...{ health: z.enum(["healthy", "unhealthy"]).nullable(), message: z.string(), version: z.string() },
+  })
+  .meta({ id: "FleetAgent" });
 const detail = z
   .object({
     ...node.shape,
@@ -80,6 +90,7 @@ const detail = z
     maas: observation.nullable(),
     next_command: z.string(),
     next_why: z.string(),
+    agent: agent.nullable().describe("null: none has enrolled."),
   })
   .meta({ id: "FleetNodeDetail" });
 

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
 import { YES_OPTION } from "../../terminal/confirm.ts";
 import { FILTER_OPTION, YES_TO_FILTER } from "../device/many-options.ts";
-import { addListOptions } from "../options/list-options.ts";
+import { addListOptions, type ListOptions } from "../options/list-options.ts";
 import { addPasswordOptions } from "../options/password-options.ts";
 import type {
   DecommissionOptions,
@@ -21,6 +21,7 @@ const FILTER = "such as 'site=lab AND state=offline'";
 /** The nodes of the fleet themselves. */
 export function addNodeCommands(fleet: Command, run: Run): void {
   addReading(fleet, run);
+  addTasks(fleet, run);
   addJobs(fleet, run);
   addMoves(fleet, run);
 }
@@ -41,6 +42,20 @@ function addReading(fleet: Command, run: Run): void {
     .description("show a node: its workflow, stage, attempt, failure class, what MAAS shows, and what to do next")
     .addHelpText("after", "\nExample:\n  millwright fleet show gpu-17")
     .action((nodes: string[]) => run(async (session) => (await load()).showNode(session, nodes)));
+}
+
+function addTasks(fleet: Command, run: Run): void {
+  addListOptions(
+    fleet
+      .command("tasks")
+      .argument("[node]", "its id or host name; of all nodes where none is named")
+      .description("list what agents of nodes were asked to do, and what came of it; the newest first"),
+    { filter: "'state IN (failed, expired)'", order: "'hostname, created_at desc'" },
+  )
+    .addHelpText("after", "\nExample:\n  millwright fleet tasks gpu-17")
+    .action((node: string | undefined, options: ListOptions) =>
+      run(async (session) => (await import("./tasks.ts")).listTasks(session, node, options)),
+    );
 }
 
 function addJobs(fleet: Command, run: Run): void {

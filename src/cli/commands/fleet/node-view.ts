@@ -52,7 +52,7 @@ function stageText({ stage, round, stageRetries }: NonNullable<FleetNodeDetail["
 }
 
 /** The lifecycle detail view. */
-function detailsOf({ node, job, maas, nextCommand, nextWhy }: FleetNodeDetail, now: Date): Detail[] {
+function detailsOf({ node, job, maas, nextCommand, nextWhy, agent }: FleetNodeDetail, now: Date): Detail[] {
   if (!node) return [];
   return [
     ["Node", node.hostname, "bold"],
@@ -73,6 +73,7 @@ function detailsOf({ node, job, maas, nextCommand, nextWhy }: FleetNodeDetail, n
       "MAAS",
       maasText(maas, now) || (node.systemId === "" ? "not bound to a machine" : `${node.systemId}, not seen yet`),
     ],
+    ["Agent", agentText(agent, now), agent?.health === "unhealthy" ? "bad" : undefined],
     ["Next", nextCommand === "" ? nextWhy : nextCommand, nextCommand === "" ? undefined : "bold"],
     ["Why", nextCommand === "" ? "" : nextWhy],
   ];
@@ -83,6 +84,14 @@ function maasText(maas: FleetNodeDetail["maas"], now: Date): string {
   const words =
     maas.statusName === "" || maas.statusName === maas.state ? maas.state : `${maas.state} (${maas.statusName})`;
   return maas.seenAt ? `${words}, seen ${clockTime(maas.seenAt)}, ${age(maas.seenAt, now)} ago` : words;
+}
+
+function agentText(agent: FleetNodeDetail["agent"], now: Date): string {
+  if (!agent) return "none has enrolled";
+  const { seenAt, health, message, version } = agent;
+  const heard = seenAt ? `heard ${clockTime(seenAt)}, ${age(seenAt, now)} ago` : "not heard since it enrolled";
+  const said = message === "" ? health : `${health} (${message})`;
+  return [said, heard, version === "" ? "" : `version ${version}`].filter((text) => text !== "").join(", ");
 }
 
 /** The one line of a node that is shown among several, and the columns of its CSV. */

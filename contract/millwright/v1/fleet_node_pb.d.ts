@@ -451,6 +451,63 @@ export declare type OnboardingInMaas = Message<"millwright.v1.OnboardingInMaas">
 export declare const OnboardingInMaasSchema: GenMessage<OnboardingInMaas>;
 
 /**
+ * @generated from message millwright.v1.PreviewOnboardingsRequest
+ */
+export declare type PreviewOnboardingsRequest = Message<"millwright.v1.PreviewOnboardingsRequest"> & {
+  /**
+   * At most 1000.
+   *
+   * @generated from field: repeated millwright.v1.PreviewOnboardingRequest nodes = 1;
+   */
+  nodes: PreviewOnboardingRequest[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewOnboardingsRequest.
+ * Use `create(PreviewOnboardingsRequestSchema)` to create a new message.
+ */
+export declare const PreviewOnboardingsRequestSchema: GenMessage<PreviewOnboardingsRequest>;
+
+/**
+ * @generated from message millwright.v1.PreviewOnboardingsResponse
+ */
+export declare type PreviewOnboardingsResponse = Message<"millwright.v1.PreviewOnboardingsResponse"> & {
+  /**
+   * In the order of the request; without their stages, which are those of their profiles.
+   *
+   * @generated from field: repeated millwright.v1.PreviewedNode nodes = 1;
+   */
+  nodes: PreviewedNode[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewOnboardingsResponse.
+ * Use `create(PreviewOnboardingsResponseSchema)` to create a new message.
+ */
+export declare const PreviewOnboardingsResponseSchema: GenMessage<PreviewOnboardingsResponse>;
+
+/**
+ * @generated from message millwright.v1.PreviewedNode
+ */
+export declare type PreviewedNode = Message<"millwright.v1.PreviewedNode"> & {
+  /**
+   * @generated from field: string hostname = 1;
+   */
+  hostname: string;
+
+  /**
+   * @generated from field: millwright.v1.PreviewOnboardingResponse preview = 2;
+   */
+  preview?: PreviewOnboardingResponse | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewedNode.
+ * Use `create(PreviewedNodeSchema)` to create a new message.
+ */
+export declare const PreviewedNodeSchema: GenMessage<PreviewedNode>;
+
+/**
  * @generated from message millwright.v1.GetFleetNodeRequest
  */
 export declare type GetFleetNodeRequest = Message<"millwright.v1.GetFleetNodeRequest"> & {
@@ -863,7 +920,7 @@ export declare type PreviewDecommissionRequest = Message<"millwright.v1.PreviewD
   node: string;
 
   /**
-   * As in DecommissionNodeRequest.
+   * As in DecommissionNodeRequest, or retire: what RetireNode would do.
    *
    * @generated from field: string mode = 2;
    */
@@ -1096,6 +1153,68 @@ export declare type RecoverNodeResponse = Message<"millwright.v1.RecoverNodeResp
  * Use `create(RecoverNodeResponseSchema)` to create a new message.
  */
 export declare const RecoverNodeResponseSchema: GenMessage<RecoverNodeResponse>;
+
+/**
+ * @generated from message millwright.v1.PreviewNodeMoveRequest
+ */
+export declare type PreviewNodeMoveRequest = Message<"millwright.v1.PreviewNodeMoveRequest"> & {
+  /**
+   * @generated from field: string node = 1;
+   */
+  node: string;
+
+  /**
+   * quarantine, recover, reactivate, drain-abort or remove-rollback.
+   *
+   * @generated from field: string move = 2;
+   */
+  move: string;
+
+  /**
+   * As in the call.
+   *
+   * @generated from field: string comment = 3;
+   */
+  comment: string;
+};
+
+/**
+ * Describes the message millwright.v1.PreviewNodeMoveRequest.
+ * Use `create(PreviewNodeMoveRequestSchema)` to create a new message.
+ */
+export declare const PreviewNodeMoveRequestSchema: GenMessage<PreviewNodeMoveRequest>;
+
+/**
+ * @generated from message millwright.v1.PreviewNodeMoveResponse
+ */
+export declare type PreviewNodeMoveResponse = Message<"millwright.v1.PreviewNodeMoveResponse"> & {
+  /**
+   * As it is now.
+   *
+   * @generated from field: millwright.v1.FleetNode node = 1;
+   */
+  node?: FleetNode | undefined;
+
+  /**
+   * The state that it would be in; the present one where nothing would change.
+   *
+   * @generated from field: string to_state = 2;
+   */
+  toState: string;
+
+  /**
+   * What else would happen, or why nothing would.
+   *
+   * @generated from field: repeated string notes = 3;
+   */
+  notes: string[];
+};
+
+/**
+ * Describes the message millwright.v1.PreviewNodeMoveResponse.
+ * Use `create(PreviewNodeMoveResponseSchema)` to create a new message.
+ */
+export declare const PreviewNodeMoveResponseSchema: GenMessage<PreviewNodeMoveResponse>;
 
 /**
  * @generated from message millwright.v1.AbortDrainRequest
@@ -1534,6 +1653,16 @@ export declare const FleetNodeService: GenService<{
     output: typeof PreviewOnboardingResponseSchema;
   },
   /**
+   * What OnboardNodes would do with the same nodes as things are now, row by row. Reads here and in MAAS, and writes nothing.
+   *
+   * @generated from rpc millwright.v1.FleetNodeService.PreviewOnboardings
+   */
+  previewOnboardings: {
+    methodKind: "unary";
+    input: typeof PreviewOnboardingsRequestSchema;
+    output: typeof PreviewOnboardingsResponseSchema;
+  },
+  /**
    * One node: its latest job, its stage, what it failed of, and what to do next.
    *
    * @generated from rpc millwright.v1.FleetNodeService.GetFleetNode
@@ -1584,7 +1713,7 @@ export declare const FleetNodeService: GenService<{
     output: typeof DecommissionNodeResponseSchema;
   },
   /**
-   * What a decommission would come through as things are now. Starts nothing.
+   * What a decommission, or a retirement, would come through as things are now. Starts nothing.
    *
    * @generated from rpc millwright.v1.FleetNodeService.PreviewDecommission
    */
@@ -1632,6 +1761,17 @@ export declare const FleetNodeService: GenService<{
     methodKind: "unary";
     input: typeof RecoverNodeRequestSchema;
     output: typeof RecoverNodeResponseSchema;
+  },
+  /**
+   * What QuarantineNode, RecoverNode, ReactivateNode, AbortDrain or RollbackRemoval would do as things are now. It is refused with what the call
+   * would be refused with, and writes nothing.
+   *
+   * @generated from rpc millwright.v1.FleetNodeService.PreviewNodeMove
+   */
+  previewNodeMove: {
+    methodKind: "unary";
+    input: typeof PreviewNodeMoveRequestSchema;
+    output: typeof PreviewNodeMoveResponseSchema;
   },
   /**
    * Ends a drain short of retirement.

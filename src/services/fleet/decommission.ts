@@ -11,7 +11,7 @@ import { refusal } from "../catalog/entries.ts";
 import { checkRunRequestId, fingerprintOf, newRunId, sameRequest } from "../run/creation.ts";
 import type { RunDeps } from "../run/deps.ts";
 import { findNode } from "./find-node.ts";
-import { createFleetJob, holdSite, nodeKey } from "./jobs.ts";
+import { createFleetJob, holdSite, nodeKey, refuseSecondJob } from "./jobs.ts";
 import { checkComment, lockNode, moveNode, type NodeVerb } from "./node-verbs.ts";
 
 interface HowToLeave {
@@ -37,7 +37,9 @@ export const retireNode = (
   deps: RunDeps,
   caller: Caller,
   input: NodeVerb & Pick<Decommission, "requestId">,
-): Promise<string> => startDecommission(deps, caller, { ...input, mode: "retire", params: {} });
+): Promise<string> => startDecommission(deps, caller, { ...input, ...RETIREMENT });
+
+const RETIREMENT = { mode: "retire", params: {} } as const;
 
 export interface DecommissionPreview {
   readonly stages: ReturnType<typeof previewOf>;
@@ -45,14 +47,15 @@ export interface DecommissionPreview {
   readonly allocations: readonly string[];
 }
 
-/** What the job would come through as things are now. Starts nothing. */
+/** What the job would come through as things are now, also that of a retirement (mode retire). Starts nothing. */
 export async function previewDecommission(
   deps: ServiceDeps,
   input: HowToLeave & { readonly node: string },
 ): Promise<DecommissionPreview> {
-  const { mode, params } = checkHow(input);
+  const { mode, params } = input.mode === "retire" ? RETIREMENT : checkHow(input);
   const node = await findNode(deps.db, input.node);
   checkMayDecommission(node, mode);
+  await refuseSecondJob(deps.db, node.id);
   const allocations = (await listOpenAllocations(deps.db, node.id)).map(({ id }) => id);
   return { stages: previewOf({ ...paramsOfJob({ node, mode }), ...paramsOn(node, params), mode }), allocations };
 }

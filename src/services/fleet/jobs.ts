@@ -44,8 +44,9 @@ export async function createFleetJob(tx: Transaction, deps: RunDeps, caller: Cal
   });
 }
 
-async function refuseSecondJob(tx: Transaction, nodeId: string): Promise<void> {
-  const [other] = await listRuns(tx, { target: nodeKey(nodeId), activeOnly: true, limit: 1 });
+/** A node has one job at a time. */
+export async function refuseSecondJob(db: Queryable, nodeId: string): Promise<void> {
+  const [other] = await listRuns(db, { target: nodeKey(nodeId), activeOnly: true, limit: 1 });
   if (!other) return;
   throw new AppError(
     "failed_precondition",

@@ -74,7 +74,7 @@ const batchIdOf = (actor: string, requestId: string): string =>
     .slice(0, 32)}`;
 
 /** The first row that is wrong refuses all of them, by its place. */
-function checkNodes({ requestId, nodes }: OnboardNodes): readonly CheckedNode[] {
+export function checkNodes({ requestId, nodes }: OnboardNodes): readonly CheckedNode[] {
   if (nodes.length === 0 || nodes.length > MOST_NODES)
     throw refusal("nodes", `from 1 to ${MOST_NODES} are onboarded together, got ${nodes.length}`);
   const seen = new Set<string>();

@@ -4,7 +4,7 @@ import { hours } from "../../../src/kernel/time/duration.ts";
 import { ONBOARDING_STAGES } from "../../../src/runs/workflows/fleet/onboarding-stages.ts";
 import type { NodeAsked } from "../../../src/services/fleet/node-input.ts";
 import { onboardNode } from "../../../src/services/fleet/onboard.ts";
-import { type OnboardingPreview, previewOnboarding } from "../../../src/services/fleet/onboard-preview.ts";
+import { type OnboardingPreview, previewOnboarding } from "../../../src/services/fleet/previews/onboard-preview.ts";
 import { setProfile } from "../../../src/services/fleet/profiles.ts";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
 import { dumpDatabase } from "../../support/database-dump.ts";

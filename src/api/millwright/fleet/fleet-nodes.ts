@@ -14,7 +14,9 @@ import {
 import { pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
 import { onboardNode } from "../../../services/fleet/onboard.ts";
 import { onboardNodes } from "../../../services/fleet/onboard-many.ts";
-import { previewOnboarding } from "../../../services/fleet/onboard-preview.ts";
+import { previewMove } from "../../../services/fleet/previews/move-preview.ts";
+import { previewOnboardings } from "../../../services/fleet/previews/onboard-many-preview.ts";
+import { previewOnboarding } from "../../../services/fleet/previews/onboard-preview.ts";
 import { pageTasks } from "../../../services/fleet/tasks.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
 import { timestampOf } from "../../convert/fields.ts";
@@ -55,6 +57,10 @@ export const fleetNodes = (deps: ServiceDeps) =>
       await reactivateNode(deps, values.get(callerKey), request);
       return detailOf(deps, request.node);
     },
+    async previewNodeMove(request) {
+      const { node, to, notes } = await previewMove(deps, request);
+      return { node: fleetNodeOf(node), toState: to, notes: [...notes] };
+    },
     async abortDrain(request, { values }) {
       await abortDrain(deps, values.get(callerKey), request);
       return detailOf(deps, request.node);
@@ -78,6 +84,10 @@ export const fleetJobs = (deps: RunDeps) =>
     },
     async previewOnboarding(request, { values }) {
       return onboardingPreviewOf(await previewOnboarding(deps, values.get(callerKey), request));
+    },
+    async previewOnboardings({ nodes }, { values }) {
+      const rows = await previewOnboardings(deps, values.get(callerKey), nodes);
+      return { nodes: rows.map((row) => ({ hostname: row.hostname, preview: onboardingPreviewOf(row) })) };
     },
     async actOnNode(request, { values }) {
       await actOnNode(deps, values.get(callerKey), request);

@@ -6,7 +6,7 @@ import type {
   PreviewOnboardingResponseSchema,
 } from "../../../../contract/millwright/v1/fleet_node_pb.js";
 import type { FleetAgentView, FleetJobView, FleetNodeRecord, FleetNodeView } from "../../../services/fleet/nodes.ts";
-import type { OnboardingPreview } from "../../../services/fleet/onboard-preview.ts";
+import type { OnboardingPreview } from "../../../services/fleet/previews/onboard-preview.ts";
 import type { ListedTask } from "../../../services/fleet/tasks.ts";
 import { durationOf, timestampOf } from "../../convert/fields.ts";
 

@@ -15,11 +15,12 @@ import {
 import { type FleetNodeRecord, type FleetNodeView, pageNodes, viewNode } from "../../../services/fleet/nodes.ts";
 import { onboardNode } from "../../../services/fleet/onboard.ts";
 import { onboardNodes } from "../../../services/fleet/onboard-many.ts";
+import { type MoveWord, previewMove } from "../../../services/fleet/previews/move-preview.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
 import { manyOf, objectOf, one, pagedListOf, printable, timestamp } from "../envelopes.ts";
 import { type AnyRoute, defineRoute } from "../route.ts";
 import type { FleetRouteDeps } from "./fleet-routes.ts";
-import { nodeAsked, onboardingPreviewRoute } from "./onboarding-preview.ts";
+import { batchPreviewRoute, nodeAsked, onboardingPreviewRoute } from "./onboarding-preview.ts";
 
 const TAG = "fleet";
 const PATH = "/api/v1/fleet/nodes";
@@ -172,13 +173,13 @@ const readingRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
   }),
 ];
 
-/** One verb that moves a node by hand. */
+/** One verb that moves a node by hand, and what it would do. */
 const verb = (
   { services }: FleetRouteDeps,
-  word: string,
+  word: MoveWord,
   summary: string,
   act: (deps: ServiceDeps, caller: Caller, input: NodeVerb) => Promise<void>,
-): AnyRoute =>
+): AnyRoute[] => [
   defineRoute({
     ...{ method: "POST", path: `${ONE}/${word}`, tag: TAG, summary, params },
     body: z.strictObject({ comment }),
@@ -189,7 +190,27 @@ const verb = (
       await act(services, caller, { node: name, comment: body.comment });
       return shown(services, name);
     },
-  });
+  }),
+  defineRoute({
+    ...{ method: "POST", path: `${ONE}/${word}/preview`, tag: TAG, params },
+    summary: `What ${word} would do as things are now. Writes nothing.`,
+    body: z.strictObject({ comment }),
+    errors: { ...unknown, ...REFUSED },
+    example: { comment: "fan 3 was replaced" },
+    answer: objectOf(movePreview),
+    handle: async ({ params: { node: name }, body }) => {
+      const { node: now, to, notes } = await previewMove(services, { node: name, move: word, comment: body.comment });
+      return one({ node: nodeJson(now), to_state: to, notes: [...notes] });
+    },
+  }),
+];
+const movePreview = z
+  .object({
+    node,
+    to_state: z.string().describe("The present one where nothing would change."),
+    notes: z.array(z.string()).describe("What else would happen, or why nothing would."),
+  })
+  .meta({ id: "FleetMovePreview" });
 
 const movingRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
   defineRoute({
@@ -207,12 +228,19 @@ const movingRoutes = (deps: FleetRouteDeps): AnyRoute[] => [
     handle: async ({ params: { node: name }, caller }) =>
       one(bootstrapJson(await reissueBootstrap(deps.services, caller, name))),
   }),
-  verb(deps, "quarantine", "Keeps a node from being scheduled on. The comment is required.", quarantineNode),
-  verb(deps, "recover", "Lifts the quarantine of a node that is healthy again.", recoverNode),
-  verb(deps, "reactivate", "Takes a retired node back into the fleet.", reactivateNode),
-  verb(deps, "drain-abort", "Ends a drain short of retirement.", abortDrain),
-  verb(deps, "remove-rollback", "Ends a removal: the node is retired again.", rollbackRemoval),
+  ...verb(deps, "quarantine", "Keeps a node from being scheduled on. The comment is required.", quarantineNode),
+  ...verb(deps, "recover", "Lifts the quarantine of a node that is healthy again.", recoverNode),
+  ...verb(deps, "reactivate", "Takes a retired node back into the fleet.", reactivateNode),
+  ...verb(deps, "drain-abort", "Ends a drain short of retirement.", abortDrain),
+  ...verb(deps, "remove-rollback", "Ends a removal: the node is retired again.", rollbackRemoval),
 ];
+
+const decommissionPreview = z
+  .object({
+    stages: z.array(z.object({ stage: z.string(), skipped: z.string().describe("Why; empty: it is not.") })),
+    allocations: z.array(z.string()),
+  })
+  .meta({ id: "FleetDecommissionPreview" });
 
 const jobRoutes = (deps: RunDeps): AnyRoute[] => [
   onboardingPreviewRoute(deps),
@@ -234,6 +262,7 @@ const jobRoutes = (deps: RunDeps): AnyRoute[] => [
     },
   }),
   batchRoute(deps),
+  batchPreviewRoute(deps),
   defineRoute({
     ...{ method: "POST", path: `${ONE}/actions`, tag: TAG, summary: "Acts on the latest job of a node.", params },
     body: z.strictObject({ action: z.enum(FLEET_ACTIONS), request_id: requestId.default(""), comment }),
@@ -265,16 +294,18 @@ const jobRoutes = (deps: RunDeps): AnyRoute[] => [
     body: z.strictObject(leaving),
     errors: { ...unknown, ...REFUSED },
     example: { mode: "full_decommission" },
-    answer: objectOf(
-      z
-        .object({
-          stages: z.array(z.object({ stage: z.string(), skipped: z.string().describe("Why; empty: it is not.") })),
-          allocations: z.array(z.string()),
-        })
-        .meta({ id: "FleetDecommissionPreview" }),
-    ),
+    answer: objectOf(decommissionPreview),
     handle: async ({ params: { node: name }, body }) =>
       one(await previewDecommission(deps, { node: name, ...howOf(body) })),
+  }),
+  defineRoute({
+    ...{ method: "POST", path: `${ONE}/retire/preview`, tag: TAG, params },
+    summary: "What a retirement would come through as things are now.",
+    body: z.strictObject({}),
+    errors: { ...unknown, ...REFUSED },
+    example: {},
+    answer: objectOf(decommissionPreview),
+    handle: async ({ params: { node: name } }) => one(await previewDecommission(deps, { node: name, mode: "retire" })),
   }),
   defineRoute({
     ...{

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { seconds } from "../../../kernel/time/duration.ts";
-import { type OnboardingPreview, previewOnboarding } from "../../../services/fleet/onboard-preview.ts";
+import { previewOnboardings } from "../../../services/fleet/previews/onboard-many-preview.ts";
+import { type OnboardingPreview, previewOnboarding } from "../../../services/fleet/previews/onboard-preview.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
-import { objectOf, one } from "../envelopes.ts";
+import { listOf, many, objectOf, one } from "../envelopes.ts";
 import { type AnyRoute, defineRoute } from "../route.ts";
 
 /** Of a node that is to be onboarded. */
@@ -74,6 +75,11 @@ function previewJson({
   };
 }
 
+type Asked = z.infer<z.ZodObject<typeof nodeAsked>>;
+const askedOf = ({ ipmi_ip, bmc_username, ...rest }: Asked) => ({
+  ...{ ...rest, ipmiIp: ipmi_ip, bmcUsername: bmc_username },
+});
+
 export const onboardingPreviewRoute = (deps: RunDeps): AnyRoute =>
   defineRoute({
     ...{ method: "POST", path: "/api/v1/fleet/nodes/preview", tag: "fleet" },
@@ -81,6 +87,27 @@ export const onboardingPreviewRoute = (deps: RunDeps): AnyRoute =>
     body: z.strictObject(nodeAsked),
     example: { site: "lab", profile: "h100", sku: "gpu8", hostname: "gpu-17", ipmi_ip: "10.0.0.17" },
     answer: objectOf(preview),
-    handle: async ({ body: { ipmi_ip, bmc_username, ...rest }, caller }) =>
-      one(previewJson(await previewOnboarding(deps, caller, { ...rest, ipmiIp: ipmi_ip, bmcUsername: bmc_username }))),
+    handle: async ({ body, caller }) => one(previewJson(await previewOnboarding(deps, caller, askedOf(body)))),
+  });
+
+/** Of a node of a batch. */
+const row = preview.omit({ stages: true }).extend({ hostname: z.string() }).meta({ id: "FleetBatchPreviewRow" });
+
+export const batchPreviewRoute = (deps: RunDeps): AnyRoute =>
+  defineRoute({
+    ...{ method: "POST", path: "/api/v1/fleet/batches/preview", tag: "fleet" },
+    summary: "What onboarding many nodes would do as things are now. Writes nothing, here or in MAAS.",
+    body: z.strictObject({ nodes: z.array(z.strictObject(nodeAsked)).min(1).max(1_000) }),
+    example: { nodes: [{ site: "lab", profile: "h100", sku: "gpu8", hostname: "gpu-17", ipmi_ip: "10.0.0.17" }] },
+    answer: listOf(row),
+    handle: async ({ body: { nodes }, caller }) => {
+      const rows = await previewOnboardings(deps, caller, nodes.map(askedOf));
+      return many(
+        rows.map(({ hostname, ...of }) => {
+          const { stages: _, ...json } = previewJson(of);
+          return { hostname, ...json };
+        }),
+        rows.length,
+      );
+    },
   });

@@ -1,9 +1,9 @@
 import { FleetNodeService } from "../../../../contract/millwright/v1/fleet_node_pb.js";
-import { UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printList } from "../../terminal/printing.ts";
-import type { DecommissionOptions } from "./nodes.ts";
+import { chosenIds } from "../device/many.ts";
+import { chooserOf, type DecommissionOptions } from "./nodes.ts";
 
 interface PreviewedStage {
   readonly node: string;
@@ -18,15 +18,12 @@ const columns: readonly Column<PreviewedStage>[] = [
 ];
 
 /** What decommissions would come through as things are now. */
-export async function previewDecommissions(
-  session: Session,
-  { ids, filter, mode, agentGone = false, liftQuarantine = false }: DecommissionOptions,
-): Promise<undefined> {
-  if (filter !== undefined || ids.length === 0)
-    throw new UsageError("--dry-run takes nodes by their ids or host names");
+export async function previewDecommissions(session: Session, options: DecommissionOptions): Promise<undefined> {
+  const { mode, agentGone = false, liftQuarantine = false } = options;
   const client = await session.client(FleetNodeService);
   const items: PreviewedStage[] = [];
-  for (const node of ids) {
+  // Nothing is done, so that nobody is asked first.
+  for (const node of await chosenIds(session, chooserOf(session, mode), { ...options, yes: true })) {
     const { stages, allocations } = await client.previewDecommission(
       { node, mode, agentGone, liftQuarantine },
       { signal: session.signal },

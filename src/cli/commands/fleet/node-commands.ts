@@ -16,6 +16,7 @@ import type {
 const NODES = ["[nodes...]", "their ids or host names"] as const;
 const COMMENT = ["--comment <text>", "kept in the history"] as const;
 const WAIT = ["--wait", "wait for the end of the job; the exit code tells it"] as const;
+const DRY_RUN = ["--dry-run", "show what would be done or is in the way, and change nothing"] as const;
 const FILTER = "such as 'site=lab AND state=offline'";
 
 /** The nodes of the fleet themselves. */
@@ -119,6 +120,7 @@ function addJobs(fleet: Command, run: Run): void {
     .option(FILTER_OPTION, FILTER)
     .option(...YES_OPTION)
     .option(...COMMENT)
+    .option(...DRY_RUN)
     .option(...WAIT)
     .action((ids: string[], options: Omit<JobOptions, "ids">) =>
       run(async (session) => (await load()).retire(session, { ...options, ids })),
@@ -140,6 +142,7 @@ function addMoves(fleet: Command, run: Run): void {
       .option(FILTER_OPTION, FILTER)
       .option(...YES_TO_FILTER)
       .option(...comment)
+      .option(...DRY_RUN)
       .action((ids: string[], options: Omit<MoveOptions, "ids">) =>
         run(async (session) => (await load()).moveNodes(session, word, { ...options, ids })),
       );

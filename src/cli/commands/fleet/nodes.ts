@@ -4,6 +4,7 @@ import {
   type FleetNode,
   type FleetNodeDetail,
   FleetNodeService,
+  type PreviewNodeMoveResponse,
 } from "../../../../contract/millwright/v1/fleet_node_pb.js";
 import { EXIT, UsageError } from "../../client/errors.ts";
 import { followEvents } from "../../client/events.ts";
@@ -47,7 +48,6 @@ export async function readAccount(session: Session, options: OnboardOptions) {
 const REQUIRED = ["site", "profile", "sku", "hostname"] as const;
 
 export async function onboard(session: Session, options: OnboardOptions): Promise<number | undefined> {
-  if (options.dryRun && options.file !== undefined) throw new UsageError("--dry-run takes one node, and no --file");
   if (options.file !== undefined)
     return (await import("./onboard-file.ts")).onboardFile(session, options.file, options);
   const missing = REQUIRED.find((name) => options[name] === undefined);
@@ -139,23 +139,31 @@ export async function showNode(session: Session, nodes: readonly string[]): Prom
   for (const node of nodes) await printDetail(session, await read(session, node));
 }
 
-/** What is done with several nodes, one after the other. */
-const verbOf = (session: Session, word: string, act: Verb["act"]): Verb => ({
-  ...{ word, noun: "node", nouns: "nodes", act },
+/** How nodes are chosen by a filter. */
+export const chooserOf = (session: Session, word: string): Omit<Verb, "act"> => ({
+  ...{ word, noun: "node", nouns: "nodes" },
   list: async (filter) => (await readNodes(session, { filter })).items.map(({ id }) => id),
 });
 
+/** What is done with several nodes, one after the other. */
+const verbOf = (session: Session, word: string, act: Verb["act"]): Verb => ({ ...chooserOf(session, word), act });
+
 const VERBS = {
-  quarantine: { rpc: "quarantineNode", done: "is quarantined" },
-  recover: { rpc: "recoverNode", done: "is recovered" },
-  reactivate: { rpc: "reactivateNode", done: "is back in the fleet, offline until its agent is heard of" },
-  "drain abort": { rpc: "abortDrain", done: "is drained no further" },
-  "remove rollback": { rpc: "rollbackRemoval", done: "is not removed" },
+  quarantine: { rpc: "quarantineNode", move: "quarantine", done: "is quarantined" },
+  recover: { rpc: "recoverNode", move: "recover", done: "is recovered" },
+  reactivate: {
+    rpc: "reactivateNode",
+    move: "reactivate",
+    done: "is back in the fleet, offline until its agent is heard of",
+  },
+  "drain abort": { rpc: "abortDrain", move: "drain-abort", done: "is drained no further" },
+  "remove rollback": { rpc: "rollbackRemoval", move: "remove-rollback", done: "is not removed" },
 } as const;
 export type NodeWord = keyof typeof VERBS;
 
 export interface MoveOptions extends Chosen {
   readonly comment?: string;
+  readonly dryRun?: boolean;
 }
 
 export const moveNodes = async (
@@ -163,14 +171,29 @@ export const moveNodes = async (
   word: NodeWord,
   options: MoveOptions,
 ): Promise<number | undefined> => {
-  const { rpc, done } = VERBS[word];
+  const { rpc, move, done } = VERBS[word];
   const client = await session.client(FleetNodeService);
+  if (options.dryRun) {
+    const act = async (node: string): Promise<Done> => {
+      const request = { node, move, comment: options.comment ?? "" };
+      const preview = await client.previewNodeMove(request, { signal: session.signal });
+      return wouldBe(node, preview);
+    };
+    // Nothing is done, so that nobody is asked first.
+    return actOnEach(session, verbOf(session, word, act), { ...options, yes: true });
+  }
   const act = async (node: string): Promise<Done> => {
     const { node: detail } = await client[rpc]({ node, comment: options.comment ?? "" }, { signal: session.signal });
     return doneOf(node, detail, done);
   };
   return actOnEach(session, verbOf(session, word, act), options);
 };
+
+function wouldBe(asked: string, { node, toState, notes }: PreviewNodeMoveResponse): Done {
+  const { hostname = asked, id = asked, state = "" } = node ?? {};
+  const sentence = [`Dry run: node ${hostname} would go ${state} → ${toState}`, ...notes].join("; ");
+  return { sentence: `${sentence}.`, facts: { node: id, hostname, state, to_state: toState, notes } };
+}
 
 function doneOf(node: string, detail: FleetNodeDetail | undefined, done: string): Done {
   const { hostname = node, id = node, state = "" } = detail?.node ?? {};
@@ -234,7 +257,12 @@ export async function decommission(session: Session, options: DecommissionOption
   });
 }
 
-export async function retire(session: Session, options: JobOptions): Promise<number | undefined> {
+export async function retire(
+  session: Session,
+  options: JobOptions & { readonly dryRun?: boolean },
+): Promise<number | undefined> {
+  if (options.dryRun)
+    return (await import("./decommission-preview.ts")).previewDecommissions(session, { ...options, mode: "retire" });
   await askFirst(session, "Drain and retire", options);
   const client = await session.client(FleetNodeService);
   return withJob(session, "retire", options, async (node) => {

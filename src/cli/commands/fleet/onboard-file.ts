@@ -23,7 +23,10 @@ export async function onboardFile(
     throw new UsageError("--file - and --bmc-password-stdin both read standard input");
   if (options.hostname !== undefined || options.ipmiIp !== undefined)
     throw new UsageError("--hostname and --ipmi-ip are columns of the file");
-  const account = await readAccount(session, options);
+  // A password takes no part in a preview, and is not asked for.
+  const account = options.dryRun
+    ? { bmcUsername: options.bmcUsername ?? "", bmcPassword: "" }
+    : await readAccount(session, options);
   const nodes = readCsv(text, file, COLUMNS).map(({ line, cells }) => {
     const row = {
       site: cells.site || site,
@@ -41,6 +44,7 @@ export async function onboardFile(
     if (missing !== undefined) throw new UsageError(`${file}, line ${line}: ${missing} is missing`);
     return row;
   });
+  if (options.dryRun) return (await import("./onboarding-preview.ts")).previewOnboardings(session, nodes);
   const client = await session.client(FleetNodeService);
   const { runId } = await client.onboardNodes({ requestId, nodes }, { signal: session.signal });
   if (wait) return showStarted(session, { runId, wait });

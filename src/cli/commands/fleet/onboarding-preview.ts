@@ -8,7 +8,7 @@ import { EXIT } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column, Detail, Style } from "../../terminal/output.ts";
-import { printOne } from "../../terminal/printing.ts";
+import { printList, printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { describeDuration, toMilliseconds } from "../../terminal/times.ts";
 
@@ -32,7 +32,42 @@ export async function previewOnboarding(session: Session, asked: AskedNode): Pro
     details: detailsOf(item, asked.hostname),
     sections: sectionsOf(item, session.style()),
   });
-  return item.obstacles.length === 0 && item.maas?.outcome !== "refuse" ? undefined : EXIT.precondition;
+  return isInTheWay(item) ? EXIT.precondition : undefined;
+}
+
+const isInTheWay = ({ obstacles, maas }: PreviewOnboardingResponse): boolean =>
+  obstacles.length > 0 || maas?.outcome === "refuse";
+
+type Row = readonly [hostname: string, preview: PreviewOnboardingResponse];
+
+/** The same of each row of a file. Exit code 4 where one of them would be refused, or its job fail. */
+export async function previewOnboardings(
+  session: Session,
+  asked: readonly (AskedNode & { readonly bmcPassword: string })[],
+): Promise<number | undefined> {
+  const client = await session.client(FleetNodeService);
+  const nodes = asked.map(({ bmcPassword: _, ...node }) => node);
+  const answer = await client.previewOnboardings({ nodes }, { signal: session.signal });
+  const items = answer.nodes.flatMap(({ hostname, preview }): Row[] => (preview ? [[hostname, preview]] : []));
+  await printList(
+    session,
+    {
+      items,
+      columns: [
+        { title: "HOSTNAME", cell: ([hostname]) => hostname },
+        ...columns
+          .filter(({ title }) => title !== "SKIPPED")
+          .map(({ title, cell }): Column<Row> => ({ title, cell: ([, preview], now) => cell(preview, now) })),
+      ],
+      json: ([hostname, preview]) => ({ hostname, preview: jsonOf(PreviewOnboardingResponseSchema, preview) }),
+    },
+    "No nodes.",
+  );
+  const refused = items.filter(([, preview]) => isInTheWay(preview)).length;
+  session.terminal.stderr.write(
+    `Dry run: nothing was started or changed; ${refused} of ${items.length} nodes would be refused or fail\n`,
+  );
+  return refused === 0 ? undefined : EXIT.precondition;
 }
 
 const machineText = ({ machineId, registersMachine }: PreviewOnboardingResponse): string =>

@@ -1,14 +1,14 @@
-import { type MaasMachine, type ObservedMaasState, observedStateOf } from "../../capabilities/fleet/maas-machine.ts";
-import { AppError, StepFailure } from "../../kernel/errors.ts";
-import type { FleetPolicy } from "../../lifecycles/fleet-node/policy.ts";
-import { findMachineOfNode } from "../../runs/steps/fleet/onboarding/create-or-find-in-maas.ts";
-import { notUsable, reachedBy } from "../../runs/steps/fleet/onboarding/maas-status.ts";
-import type { KnownIdentity } from "../../runs/steps/fleet/onboarding/on-onboarding.ts";
-import { findOtherOnSystem } from "../../store/fleet/nodes.ts";
-import type { FleetSite } from "../../store/fleet/sites.ts";
-import type { ServiceDeps } from "../call/deps.ts";
-import type { CheckedIdentity } from "./node-input.ts";
-import { callOf, maasOf, targetOfSite } from "./site-target.ts";
+import { type MaasMachine, type ObservedMaasState, observedStateOf } from "../../../capabilities/fleet/maas-machine.ts";
+import { AppError, StepFailure } from "../../../kernel/errors.ts";
+import type { FleetPolicy } from "../../../lifecycles/fleet-node/policy.ts";
+import { findMachineOfNode } from "../../../runs/steps/fleet/onboarding/create-or-find-in-maas.ts";
+import { notUsable, reachedBy } from "../../../runs/steps/fleet/onboarding/maas-status.ts";
+import type { KnownIdentity } from "../../../runs/steps/fleet/onboarding/on-onboarding.ts";
+import { findOtherOnSystem } from "../../../store/fleet/nodes.ts";
+import type { FleetSite } from "../../../store/fleet/sites.ts";
+import type { ServiceDeps } from "../../call/deps.ts";
+import type { CheckedIdentity } from "../node-input.ts";
+import { callOf, maasOf, targetOfSite } from "../site-target.ts";
 
 /**
  * create: MAAS has no machine of the node. adopt: it has one that the job would take, and go on from. refuse: the job would fail there. unknown:

@@ -391,13 +391,14 @@ test("an onboarding whose agent cannot be installed over SSH either calls a pers
   onTestFinished(() => system.close());
   const machineId = `m-${host.id}`;
   const account = { bmcUsername: "", bmcPassword: "", sshUsername: "ops", sshPrivateKey: aKeyPair().private };
-  await setMachineCredentials(bench.deps, tester, { machineId, ...account });
   const reachedBy = async (sshHostKey: string) => {
     const { spec, labels } = await getMachine(bench.deps, machineId);
     const given = { ...NOTHING_ELSE, macAddresses: [], serial: "", provider: spec.provider };
     const bmc = { bmcEndpoint: host.ipmi_address, bmcProtocol: "ipmi" };
     const ssh = { sshEndpoint: "10.40.0.250:2222", sshHostKey, jumpHosts: [{ ...system.jump, username: "jump" }] };
     await updateMachine(bench.deps, tester, { id: machineId, labels, spec: { ...given, ...bmc, ...ssh } });
+    // After the address: an account is for the address that is on record when it is given.
+    await setMachineCredentials(bench.deps, tester, { machineId, ...account });
   };
   // From here on a token lasts: who mends the way does not wait for its end.
   const ttl = "{steps,15,payload,policy,enrollment_token_ttl_seconds}";

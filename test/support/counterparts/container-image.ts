@@ -37,7 +37,7 @@ export function makeNodeImage(directory: string, name: string): void {
 export function makeServerImage(base: string, name: string, commit: string): void {
   const authorities = process.env.NODE_EXTRA_CA_CERTS ?? "/etc/ssl/certs/ca-certificates.crt";
   buildah(
-    "bud",
+    ...["bud", "--layers"],
     ...["--volume", `${join(homedir(), ".npmrc")}:/root/.npmrc:ro`],
     ...["--volume", `${authorities}:/usr/local/share/authorities.crt:ro`],
     ...["--volume", "/etc/apt/apt.conf.d:/etc/apt/apt.conf.d:ro"],

@@ -338,9 +338,9 @@ export class Controller {
     if (pass.cause) observer.failed({ kind, state: thing.state.name, cause: pass.cause.code });
     for (const move of movesOf(pass))
       if (isFailure(lifecycle, move)) observer.failed({ kind, state: move.from, cause: move.cause?.code ?? "unknown" });
-    for (const [index, { from, to, gone }] of movesOf(pass).entries()) {
+    for (const [index, { from, to, gone, cause }] of movesOf(pass).entries()) {
       const after = milliseconds(index === 0 ? clock.now().getTime() - thing.stateSince.getTime() : 0);
-      observer.moved({ kind, from, to: gone ? GONE : to, after, thing });
+      observer.moved({ kind, from, to: gone ? GONE : to, after, thing, cause: cause?.code });
     }
   }
 

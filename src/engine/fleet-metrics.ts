@@ -1,12 +1,14 @@
+import { machineLifecycle } from "../lifecycles/machine/lifecycle.ts";
 import { countContestedBoots } from "../store/install/contested-boots.ts";
 import { horizonAge } from "../store/lifecycle/journal.ts";
 import { countStates, measureClaimWaits, measureRequests, workDepth } from "../store/lifecycle/measurements.ts";
 import type { ThingStores } from "../store/lifecycle/things.ts";
-import { countBanners } from "../store/machine/conditions.ts";
+import { countTroubles } from "../store/lifecycle/troubles.ts";
+import { countBanners, countMachineTroubles } from "../store/machine/conditions.ts";
 import type { Queryable } from "../store/postgres/database.ts";
 import type { Collect } from "../telemetry/metrics.ts";
 
-/** The gauges that only the database knows: things by state, above SLA, failing, requested, waiting for claims, conditions of machines, work depth, contested boots, age of the journal's horizon. */
+/** The gauges that only the database knows: things by state, above SLA, in trouble, requested, waiting for claims, conditions of machines, work depth, contested boots, age of the journal's horizon. */
 export function createFleetCollector({
   db,
   stores,
@@ -16,32 +18,48 @@ export function createFleetCollector({
 }): Collect {
   return async () => {
     const kinds = [...stores.keys()];
-    const [states, requests, depths, waits, conditions, contested, horizon] = await Promise.all([
-      Promise.all(
-        [...stores].map(async ([kind, store]) => (await countStates(db, store)).map((count) => ({ kind, ...count }))),
-      ),
-      Promise.all(
-        [...stores].map(async ([kind, store]) =>
-          (await measureRequests(db, store)).map((pending) => ({ kind, ...pending })),
+    const [states, troubles, machineTroubles, requests, depths, waits, conditions, contested, horizon] =
+      await Promise.all([
+        Promise.all(
+          [...stores].map(async ([kind, store]) => (await countStates(db, store)).map((count) => ({ kind, ...count }))),
         ),
-      ),
-      workDepth(db, kinds),
-      measureClaimWaits(db, kinds),
-      countBanners(db),
-      countContestedBoots(db),
-      horizonAge(db),
-    ]);
+        Promise.all(
+          [...stores].map(async ([kind, store]) =>
+            (await countTroubles(db, store)).map((count) => ({ kind, ...count })),
+          ),
+        ),
+        countMachineTroubles(db),
+        Promise.all(
+          [...stores].map(async ([kind, store]) =>
+            (await measureRequests(db, store)).map((pending) => ({ kind, ...pending })),
+          ),
+        ),
+        workDepth(db, kinds),
+        measureClaimWaits(db, kinds),
+        countBanners(db),
+        countContestedBoots(db),
+        horizonAge(db),
+      ]);
     const counts = states.flat();
+    const inTrouble = troubles.flat();
+    const failingIn = (kind: string, state: string): number =>
+      inTrouble
+        .filter((count) => count.kind === kind && count.state === state && count.trouble !== "failed")
+        .reduce((sum, { things }) => sum + things, 0);
     return {
       millwright_things: counts.map(({ kind, state, things }) => ({ labels: { kind, state }, value: things })),
       millwright_things_above_sla: counts.map(({ kind, state, aboveSla }) => ({
         labels: { kind, state },
         value: aboveSla,
       })),
-      millwright_things_failing: counts.map(({ kind, state, failing }) => ({
+      millwright_things_failing: counts.map(({ kind, state }) => ({
         labels: { kind, state },
-        value: failing,
+        value: failingIn(kind, state),
       })),
+      millwright_things_in_trouble: summed([
+        ...inTrouble,
+        ...machineTroubles.map((count) => ({ kind: machineLifecycle.kind, ...count })),
+      ]),
       millwright_machine_conditions: conditions.map(({ condition, machines }) => ({
         labels: { condition },
         value: machines,
@@ -67,4 +85,23 @@ export function createFleetCollector({
       millwright_journal_horizon_age_seconds: [{ labels: {}, value: horizon }],
     };
   };
+}
+
+interface InTrouble {
+  readonly kind: string;
+  readonly trouble: string;
+  readonly rack: string;
+  readonly cause: string;
+  readonly things: number;
+}
+
+/** Things of several states that are in the same trouble are one series. */
+function summed(counts: readonly InTrouble[]) {
+  const series = new Map<string, { labels: Omit<InTrouble, "things">; value: number }>();
+  for (const { kind, trouble, rack, cause, things } of counts) {
+    const labels = { kind, trouble, rack, cause };
+    const key = JSON.stringify(labels);
+    series.set(key, { labels, value: (series.get(key)?.value ?? 0) + things });
+  }
+  return [...series.values()];
 }

@@ -11,7 +11,14 @@ export interface EngineObserver {
     took: Duration;
   }): void;
   /** `thing` is as it was before. */
-  moved(seen: { kind: string; from: string; to: string; after: Duration; thing: Thing }): void;
+  moved(seen: {
+    kind: string;
+    from: string;
+    to: string;
+    after: Duration;
+    thing: Thing;
+    cause?: CauseCode | undefined;
+  }): void;
   /** A pass failed, or led along a failure row. */
   failed(seen: { kind: string; state: string; cause: CauseCode }): void;
   conflicted(kind: string): void;

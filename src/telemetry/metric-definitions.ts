@@ -31,6 +31,11 @@ export const METRICS = {
     labels: ["kind", "state"],
     doc: "Things whose last pass failed or that wait for a person, as their reasons say. The same on every replica.",
   },
+  millwright_things_in_trouble: {
+    type: "gauge",
+    labels: ["kind", "trouble", "rack", "cause"],
+    doc: "Things that somebody should look at, by why: `needs_person`, `failed` (a state that its lifecycle calls trouble), `failing` (the last pass failed); machines also `unreachable`, `bmc_unreachable`, `degraded`. A thing in several troubles counts in each. The same on every replica.",
+  },
   millwright_machine_conditions: {
     type: "gauge",
     labels: ["condition"],
@@ -92,6 +97,11 @@ export const METRICS = {
     type: "counter",
     labels: ["step_kind", "cause"],
     doc: "Attempts at steps of runs that failed, by the kind of the step and by cause.",
+  },
+  millwright_runs_ended_total: {
+    type: "counter",
+    labels: ["target", "type", "outcome", "cause"],
+    doc: "Runs that ended on this replica: by the kind of their target and their type or workflow; SUCCEEDED, FAILED or CANCELED; with the cause of a failure.",
   },
   millwright_rack_maintenance_total: {
     type: "counter",

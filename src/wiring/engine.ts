@@ -37,6 +37,7 @@ import { type RackHardware, wireRackHardware } from "./rack/hardware.ts";
 import { collectRackAdmission, countingMaintenance } from "./rack/maintenance-metrics.ts";
 import { wireReadFirmware } from "./rack/read-firmware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
+import { countingRuns } from "./run-metrics.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
 import { wireStepTargets } from "./step-targets.ts";
 import { storesOf } from "./things/all-things.ts";
@@ -221,7 +222,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     owner: replica,
     inFlight: config.engine.concurrency,
     grace: config.engine.stopGrace,
-    observer: countingMaintenance(metrics, observeEngine(metrics)),
+    observer: countingRuns(metrics, countingMaintenance(metrics, observeEngine(metrics))),
     handlers: wireHandlers(tools, things),
   });
   const targetsOf = wireStepTargets({ db, secrets, runbooks });

@@ -51,6 +51,19 @@ test("/metrics shows states, lateness, failures, conditions, waits for claims, w
   await machine("m-2", "READY", [holds("Degraded"), holds("Reachable")]);
   await machine("m-3", "READY", [holds("Degraded", false), holds("Reachable", false)]);
   await machine("m-4", "RETIRED", [holds("Degraded")]);
+  await machine("m-5", "READY", [
+    holds("Reachable", false),
+    { ...holds("BMCReachable", false), cause: { code: "no_answer" } },
+  ]);
+  await machine("m-6", "READY", [{ ...holds("Reachable", false), reason: "OffOnPurpose" }, holds("Degraded", false)]);
+  await machine("m-7", "RMA", [holds("Reachable", false)]);
+  await db.execute("update machines set rack = 'r1' where id in ('m-3', 'm-5')");
+  await db.execute("update power_shelves set rack_id = 'r1' where id = 'd'");
+  await shelf("e", "error", "1 day");
+  await db.execute(
+    `update power_shelves set state_data = '{"failure": {"code": "power_mismatch"}}',
+            outcome = '{"type": "needs_intervention", "reason": "x"}' where id = 'e'`,
+  );
   await db.execute(
     `insert into claims (thing_kind, thing_id, holder_kind, holder_id, reason, requested_at, granted_at, joined_at) values
        ('machine', 'm-1', 'run', 'r-1', 'x', now() - interval '2 hours', now(), null),
@@ -86,12 +99,28 @@ test("/metrics shows states, lateness, failures, conditions, waits for claims, w
   expect(value('millwright_requests_oldest_pending_seconds{kind="power_shelf",request="maintenance"}')).toBe(0);
   expect(value('millwright_things{kind="power_shelf",state="ready"}')).toBe(2);
   expect(value('millwright_things{kind="power_shelf",state="maintenance"}')).toBe(2);
-  expect(value('millwright_things{kind="power_shelf",state="error"}')).toBe(0);
+  expect(value('millwright_things{kind="power_shelf",state="error"}')).toBe(1);
   expect(value('millwright_things_above_sla{kind="power_shelf",state="maintenance"}')).toBe(1);
   expect(value('millwright_things_above_sla{kind="power_shelf",state="ready"}')).toBe(0);
   expect(value('millwright_things_failing{kind="power_shelf",state="ready"}')).toBe(1);
   expect(value('millwright_things_failing{kind="power_shelf",state="maintenance"}')).toBe(1);
-  expect(value('millwright_things_failing{kind="power_shelf",state="error"}')).toBe(0);
+  expect(value('millwright_things_failing{kind="power_shelf",state="error"}')).toBe(1);
+  const troubles = body.split("\n").filter((line) => line.startsWith("millwright_things_in_trouble{"));
+  const trouble = (kind: string, word: string, rack: string, cause: string, things: number) =>
+    `millwright_things_in_trouble{kind="${kind}",trouble="${word}",rack="${rack}",cause="${cause}"} ${things}`;
+  expect(troubles.toSorted()).toEqual(
+    [
+      trouble("machine", "degraded", "", "R", 2),
+      trouble("machine", "needs_person", "", "R", 1),
+      trouble("machine", "unreachable", "r1", "R", 2),
+      trouble("machine", "bmc_unreachable", "r1", "no_answer", 1),
+      trouble("power_shelf", "failing", "", "", 1),
+      trouble("power_shelf", "failing", "r1", "", 1),
+      trouble("power_shelf", "failed", "", "power_mismatch", 1),
+      trouble("power_shelf", "needs_person", "", "power_mismatch", 1),
+      trouble("rack", "failed", "r2", "", 1),
+    ].toSorted(),
+  );
   expect(value('millwright_machine_conditions{condition="Degraded"}')).toBe(2);
   expect(value('millwright_machine_conditions{condition="NeedsIntervention"}')).toBe(1);
   expect(value('millwright_things_waiting_for_claims{kind="run"}')).toBe(2);

@@ -12,7 +12,7 @@ export interface FailingInput {
 export const EXCUSES = ["NoEndpoint", "OffOnPurpose"] as const;
 
 /** Conditions that are to hold of a machine; where nobody has looked, nothing is wrong. */
-const SHOULD_HOLD = ["Reachable", "BMCReachable"] as const satisfies readonly ConditionType[];
+export const SHOULD_HOLD = ["Reachable", "BMCReachable"] as const satisfies readonly ConditionType[];
 
 /**
  * Somebody is needed, or it is not reached although it should be: one that is away for repair need not answer. Of a retired machine

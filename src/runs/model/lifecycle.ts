@@ -45,6 +45,8 @@ export type Unproven = { readonly step: string; readonly since: string };
 
 /** A run as the executor sees it: with the thing that it works on. */
 export interface RunThing extends Thing {
+  /** As callers name it: REPAVE, or that of its workflow. Absent in what is loaded for tests alone. */
+  readonly type?: string;
   readonly target: LoadedTarget;
   /** The step that started it; null for runs that somebody asked for. */
   readonly parent: ParentStep | null;

@@ -41,6 +41,7 @@ const SELECT = `select ${STATE_COLUMNS}, t.reprovision_requested, case when m.id
 export const hostReprovisionStore: ThingStore<HostReprovision> = {
   lifecycle: hostReprovisionLifecycle,
   table: "host_reprovisions",
+  rackSql: "(select m.rack from machines m where m.id = t.id)",
   requests: {
     reprovisionRequest: { column: "reprovision_requested", lastColumn: "last_reprovision_request" },
   },

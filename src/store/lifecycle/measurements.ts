@@ -6,8 +6,6 @@ export interface StateCount {
   readonly things: number;
   /** Of these, longer here than the state's SLA. */
   readonly aboveSla: number;
-  /** Of these, what was tried last did not work, or a person is needed. */
-  readonly failing: number;
 }
 
 /** Every state of the lifecycle, also those without things: a series that comes and goes cannot be alerted on. */
@@ -18,15 +16,8 @@ export async function countStates(
   const working = Object.entries(lifecycle.states).flatMap(([state, { sla }]) =>
     sla === undefined ? [] : [{ state, sla }],
   );
-  const live = Object.entries(lifecycle.states).flatMap(([state, { terminal }]) => (terminal ? [] : [state]));
-  const [counts, failing, late] = await Promise.all([
+  const [counts, late] = await Promise.all([
     db.query<{ state: string; count: number }>(`select state, count(*) from ${table} group by state`),
-    // Those that have ended are most of what there is in the long run, and none of them fails any more: they are not read.
-    db.query<{ state: string; count: number }>(
-      `select state, count(*) from ${table}
-        where state = any($1) and outcome ->> 'type' in ('failing', 'needs_intervention') group by state`,
-      [live],
-    ),
     // Apart, and by state first, so that the index finds the few that are at work among the many that rest.
     db.query<{ state: string; count: number }>(
       `select t.state, count(*) from unnest($1::text[], $2::float8[]) as s(state, sla)
@@ -40,7 +31,6 @@ export async function countStates(
     state,
     things: countIn(counts, state),
     aboveSla: countIn(late, state),
-    failing: countIn(failing, state),
   }));
 }
 

@@ -85,6 +85,8 @@ export interface ClaimSet {
 export interface ThingStore<T extends Thing = Thing> {
   readonly lifecycle: Lifecycle<T>;
   readonly table: string;
+  /** The rack that a thing stands in, as SQL on the table `t`. Absent: it stands in none. */
+  readonly rackSql?: string;
   readonly load: (db: Queryable, ids: readonly string[]) => Promise<Loaded<T>>;
   /** Its facts with a patch of them, as loading them would give them; absent: facts that are kept as they are used. */
   readonly factsWith?: (thing: T, patch: JsonObject) => T["facts"];

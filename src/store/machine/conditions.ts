@@ -11,6 +11,7 @@ import {
   observe,
 } from "../../lifecycles/machine/conditions.ts";
 import { BANNERS, type Banner } from "../../lifecycles/machine/effective-state.ts";
+import { EXCUSES, SHOULD_HOLD } from "../../lifecycles/machine/failing.ts";
 import type { Machine } from "../../lifecycles/machine/machine.ts";
 import { recordChanges } from "../lifecycle/changes.ts";
 import type { CommittedLine, Observed, ThingStore } from "../lifecycle/things.ts";
@@ -52,7 +53,7 @@ export async function recordConditionsOf(
     return news ? [{ id: machine.id, ...by, ...news }] : [];
   });
   await recordChanges(tx, machineStore as unknown as ThingStore, changes);
-  for (const line of changes.flatMap(({ lines }) => lines)) tx.logWhenCommitted(...line);
+  for (const line of grouped(changes.flatMap(({ lines }) => lines))) tx.logWhenCommitted(...line);
   return changes.map(({ id, changed }) => ({ id, types: changed.map(({ type }) => type) }));
 }
 
@@ -61,7 +62,7 @@ function newsOf(
   machine: Pick<Machine, "id" | "conditions">,
   observed: readonly DatedObservation[],
   now: Date,
-): (Observed & { readonly changed: Conditions }) | undefined {
+): (Observed & { readonly changed: Conditions; readonly lines: readonly ConditionLine[] }) | undefined {
   const conditions = observe(machine.conditions, observed, now);
   if (conditions === machine.conditions) return undefined;
   const changed = conditions.filter((condition) => !machine.conditions.includes(condition));
@@ -74,17 +75,57 @@ function newsOf(
   };
 }
 
+interface ConditionFields {
+  readonly kind: string;
+  readonly id: string;
+  readonly condition: ConditionType;
+  readonly reason: string;
+  readonly message: string;
+  readonly cause?: string;
+}
+type ConditionLine = [ConditionFields, string, "info" | "warn"];
+
 /** A condition that calls for somebody is told when it begins and when it ends, and not when only its words change. */
-function lineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): CommittedLine[] {
+function lineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): ConditionLine[] {
   const { type, status, reason, message } = condition;
   if (type === "InCustomerCluster") return clusterLineOf({ id, conditions }, condition);
+  if (SHOULD_HOLD.some((each) => each === type)) return reachLineOf({ id, conditions }, condition);
   if (!BANNERS.some((banner) => banner === type) || holds(conditions, type) === status) return [];
   const fields = { kind: machineStore.lifecycle.kind, id, condition: type, reason, message };
   return [status ? [fields, "a condition began", "warn"] : [fields, "a condition ended", "info"]];
 }
 
+/** A machine or a BMC that does not answer any more, unless somebody wants that, and that answers again. */
+function reachLineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): ConditionLine[] {
+  const { type, reason, message, cause } = condition;
+  const wasAway = conditions.some((each) => each.type === type && isAway(each));
+  if (isAway(condition) === wasAway) return [];
+  const fields = { kind: machineStore.lifecycle.kind, id, condition: type, reason, message };
+  return wasAway
+    ? [[fields, "a machine answers again", "info"]]
+    : [[{ ...fields, ...(cause && { cause: cause.code }) }, "a machine does not answer", "warn"]];
+}
+
+const isAway = ({ status, reason }: Condition): boolean => !status && !EXCUSES.some((excuse) => excuse === reason);
+
+/** More lines of one sort than this are one line, such as those of a rack that lost its switch. */
+const MOST_ALONE = 5;
+const MOST_NAMED = 50;
+
+/** Lines that differ in their machines alone, as one line that counts and names them. */
+export function grouped(lines: readonly ConditionLine[]): CommittedLine[] {
+  const sorts = Map.groupBy(lines, ([{ condition, reason }, text]) => JSON.stringify([text, condition, reason]));
+  return [...sorts.values()].flatMap((same): CommittedLine[] => {
+    const [first] = same;
+    if (first === undefined || same.length <= MOST_ALONE) return same;
+    const [{ kind, condition, reason, message }, text, level] = first;
+    const ids = same.slice(0, MOST_NAMED).map(([{ id }]) => id);
+    return [[{ kind, condition, reason, message, machines: same.length, ids }, text, level]];
+  });
+}
+
 /** A cluster that keeps us out, as by a kubeconfig that cannot be used, is told when that begins and when it ends. */
-function clusterLineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): CommittedLine[] {
+function clusterLineOf({ id, conditions }: Pick<Machine, "id" | "conditions">, condition: Condition): ConditionLine[] {
   const { type, reason, message, cause } = condition;
   const before = conditions.find((each) => each.type === type)?.cause;
   if (before?.code === cause?.code) return [];
@@ -108,6 +149,28 @@ export async function countBanners(
     [BANNERS],
   );
 }
+
+export interface MachineTrouble {
+  readonly trouble: "needs_person" | "degraded" | "unreachable" | "bmc_unreachable";
+  readonly rack: string;
+  readonly cause: string;
+  readonly things: number;
+}
+
+/** What is wrong with machines, by rack and why. A machine with several troubles counts in each. */
+export const countMachineTroubles = (db: Queryable): Promise<MachineTrouble[]> =>
+  db.query<MachineTrouble>(
+    `select trouble, rack, cause, count(*)::int as things from (
+       select coalesce(m.rack, '') as rack, coalesce(c -> 'cause' ->> 'code', c ->> 'reason') as cause,
+              case when (c ->> 'status')::boolean then case c ->> 'type' when 'NeedsIntervention' then 'needs_person' when 'Degraded' then 'degraded' end
+                   when m.state <> 'RMA' and c ->> 'reason' <> all($1) then
+                     case c ->> 'type' when 'Reachable' then 'unreachable' when 'BMCReachable' then 'bmc_unreachable' end
+              end as trouble
+         from machines m cross join lateral jsonb_array_elements(m.conditions) as c
+        where m.failing = 'true') as seen
+      where trouble is not null group by trouble, rack, cause`,
+    [EXCUSES],
+  );
 
 /** Which of these machines need a person now, in the order of their ids. */
 export async function listCallingMachines(db: Queryable, ids: readonly string[]): Promise<string[]> {

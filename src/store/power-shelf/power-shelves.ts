@@ -114,6 +114,7 @@ export const powerShelfTraits = deviceTraits<PowerShelfRecord>({
 export const powerShelfStore: ThingStore<PowerShelf> = {
   lifecycle: powerShelfLifecycle,
   table: "power_shelves",
+  rackSql: "t.rack_id",
   requests: {
     maintenanceRequest: { column: "power_shelf_maintenance_requested", lastColumn: "last_maintenance_request" },
   },

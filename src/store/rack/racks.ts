@@ -194,6 +194,7 @@ const rackTraits = deviceTraits<RackRecord>({
 export const rackStore: ThingStore<Rack> = {
   lifecycle: rackLifecycle,
   table: "racks",
+  rackSql: "t.id",
   // Without a profile nobody wants it to become anything.
   // Nor is one late that waits for its turn.
   slaCounts: `((t.state <> 'created' or t.rack_profile_id is not null) and not ${AWAITS_TURN})`,

@@ -122,6 +122,7 @@ const loading =
     return parseRows(rows, (row) => ({
       ...parseStateColumns(row),
       id: row.id,
+      type: row.type,
       target: withThing(targetOf(row)),
       parent: parentOf(row),
       children: parseChildren(row.children),

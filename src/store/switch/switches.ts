@@ -103,6 +103,7 @@ export const switchTraits = deviceTraits<SwitchRecord>({
 export const switchStore: ThingStore<Switch> = {
   lifecycle: switchLifecycle,
   table: "switches",
+  rackSql: "t.rack_id",
   requests: {},
   replacedFacts: {
     certificateFingerprint: "certificate_replaced",

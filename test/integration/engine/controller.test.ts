@@ -286,7 +286,6 @@ describe("failures of work", () => {
       state: "kicked",
       things: 2,
       aboveSla: 1,
-      failing: 0,
     });
   });
 });

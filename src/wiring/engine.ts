@@ -37,7 +37,7 @@ import { type RackHardware, wireRackHardware } from "./rack/hardware.ts";
 import { collectRackAdmission, countingMaintenance } from "./rack/maintenance-metrics.ts";
 import { wireReadFirmware } from "./rack/read-firmware.ts";
 import { type RunParts, wireRunParts } from "./run-deps.ts";
-import { countingRuns } from "./run-metrics.ts";
+import { countingRuns } from "./runs/run-metrics.ts";
 import { createSignInLedger } from "./sign-in-ledger.ts";
 import { wireStepTargets } from "./step-targets.ts";
 import { storesOf } from "./things/all-things.ts";

@@ -1,6 +1,6 @@
-import type { EngineObserver } from "../engine/observer.ts";
-import { type RunThing, runLifecycle } from "../runs/model/lifecycle.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import type { EngineObserver } from "../../engine/observer.ts";
+import { type RunThing, runLifecycle } from "../../runs/model/lifecycle.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
 
 /** The engine's observer, that also counts how runs end. */
 export const countingRuns = (metrics: Metrics, observer: EngineObserver): EngineObserver => ({

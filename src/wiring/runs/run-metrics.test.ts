@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { EngineObserver } from "../engine/observer.ts";
-import { unobserved } from "../engine/observer.ts";
-import { milliseconds } from "../kernel/time/duration.ts";
-import { createMetrics } from "../telemetry/metrics.ts";
+import type { EngineObserver } from "../../engine/observer.ts";
+import { unobserved } from "../../engine/observer.ts";
+import { milliseconds } from "../../kernel/time/duration.ts";
+import { createMetrics } from "../../telemetry/metrics.ts";
 import { countingRuns } from "./run-metrics.ts";
 
 type Moved = Parameters<EngineObserver["moved"]>[0];

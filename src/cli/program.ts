@@ -26,6 +26,7 @@ import { addPowerShelfCommands } from "./commands/power-shelf/power-shelf.ts";
 import { addRackCommands } from "./commands/rack/rack.ts";
 import { addRackFirmwareCommands } from "./commands/rack-firmware/rack-firmware.ts";
 import { addRunCommands } from "./commands/run/run.ts";
+import { addSearchCommand } from "./commands/search/search.ts";
 import { addSecretsCommands } from "./commands/secrets/secrets.ts";
 import { addServerCommands } from "./commands/server/server.ts";
 import { addSiteCommands } from "./commands/site/site.ts";
@@ -96,6 +97,7 @@ export function createProgram(options: ProgramOptions): Command {
     .addHelpText("after", EXAMPLES);
   const run = createRun(program);
   addTopCommands(program, run);
+  addSearchCommand(program, run);
   addRackCommands(program, run);
   addSwitchCommands(program, run);
   addPowerShelfCommands(program, run);

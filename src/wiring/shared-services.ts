@@ -8,6 +8,7 @@ import { HealthReportService } from "../../contract/millwright/v1/health_report_
 import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
 import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
 import { OverviewService } from "../../contract/millwright/v1/overview_pb.js";
+import { SearchService } from "../../contract/millwright/v1/search_pb.js";
 import { SecretKeyService } from "../../contract/millwright/v1/secret_key_pb.js";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../contract/millwright/v1/token_pb.js";
@@ -24,6 +25,7 @@ import { healthReports } from "../api/millwright/health-reports.ts";
 import { history } from "../api/millwright/history.ts";
 import { lifecycles } from "../api/millwright/lifecycles.ts";
 import { overview } from "../api/millwright/overview/overview.ts";
+import { search } from "../api/millwright/overview/search.ts";
 import { system } from "../api/millwright/system.ts";
 import { tokens } from "../api/millwright/tokens.ts";
 import { watch } from "../api/millwright/watch.ts";
@@ -53,6 +55,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
     partOf(OverviewService, overview({ ...services, listings: deps.listings })),
+    partOf(SearchService, search({ ...services, listings: deps.listings })),
     partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
     partOf(HistoryService, history(services)),
     partOf(AuditService, audit(services)),
@@ -101,6 +104,7 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "millwright.v1.ExplainService/Explain":               ["viewer"],
     "millwright.v1.OverviewService/GetOverview":          ["viewer"],
     "millwright.v1.OverviewService/CountThings":          ["viewer"],
+    "millwright.v1.SearchService/Search":                 ["viewer"],
   } },
   { group: "audit", roles: {
     "millwright.v1.AuditService/ListRefusedCalls":        ["auditor"],

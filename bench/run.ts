@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { type BenchServer, startBenchServer } from "./bench-server.ts";
 import { measureEvents } from "./events.ts";
+import { measureJournalSeals } from "./journal/journal-seals.ts";
 import { measureKill } from "./kill.ts";
 import { measureMachines } from "./machines.ts";
 import { type Measurement, median, printTable, verdictOf } from "./measurement.ts";
@@ -32,6 +33,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   reports: measureReports,
   racks: measureRacks,
   "racks-over-redfish": measureRacksOverRedfish,
+  "journal-seals": measureJournalSeals,
   "fleet-nodes": measureFleetNodes,
   "fleet-onboardings": measureFleetOnboardings,
 };

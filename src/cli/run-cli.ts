@@ -2,9 +2,9 @@ import type { Transport } from "@connectrpc/connect";
 import { CommanderError } from "commander";
 import { discoverServer, type Endpoint, surroundings } from "./client/discover-server.ts";
 import { describeFailure, EXIT } from "./client/errors.ts";
-import type { GlobalOptions, Session, Terminal } from "./client/session.ts";
+import type { GlobalOptions, Session, Sink, Terminal } from "./client/session.ts";
 import { createProgram } from "./program.ts";
-import { printable } from "./terminal/printable.ts";
+import { printable, printableOutput } from "./terminal/printable.ts";
 import { paint } from "./terminal/table.ts";
 
 export interface CliOptions {
@@ -15,7 +15,9 @@ export interface CliOptions {
 }
 
 /** Runs one command line and says with which code to exit. */
-export async function runCli(args: readonly string[], { version, terminal, transport }: CliOptions): Promise<number> {
+export async function runCli(args: readonly string[], options: CliOptions): Promise<number> {
+  const { version, transport } = options;
+  const terminal = guarded(options.terminal);
   let exitCode: number = EXIT.ok;
   let server: Endpoint | undefined;
   const program = createProgram({
@@ -45,6 +47,34 @@ export async function runCli(args: readonly string[], { version, terminal, trans
     return failure.exitCode;
   }
 }
+
+/** Nothing that came from outside steers the terminal, whichever printer it went through. */
+function guarded(terminal: Terminal): Terminal {
+  const { stdin, interrupted } = terminal;
+  return {
+    env: terminal.env,
+    stdout: guardedSink(terminal.stdout),
+    stderr: guardedSink(terminal.stderr),
+    stdin: {
+      isTTY: stdin.isTTY,
+      readAll: () => stdin.readAll(),
+      ask: (question, how) => stdin.ask(printable(question), how),
+    },
+    now: () => terminal.now(),
+    interrupted,
+  };
+}
+
+const guardedSink = (sink: Sink): Sink => ({
+  write: (text) => sink.write(printableOutput(text, sink.isTTY)),
+  isTTY: sink.isTTY,
+  get columns() {
+    return sink.columns;
+  },
+  get rows() {
+    return sink.rows;
+  },
+});
 
 interface SessionParts {
   readonly terminal: Terminal;

@@ -4,6 +4,7 @@ import { type Duration, hours, minutes } from "../kernel/time/duration.ts";
 import { forgetRefusedCalls } from "../store/access/refused-calls.ts";
 import { forgetTasks } from "../store/fleet/tasks.ts";
 import { removeOldEntries } from "../store/lifecycle/journal-retention.ts";
+import type { SealKey } from "../store/lifecycle/seals/journal-seals.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
 import { forgetDocuments } from "../store/run/run-documents.ts";
@@ -22,6 +23,8 @@ export interface Retention {
   readonly retention: Duration;
   /** Of the record of refused calls. */
   readonly refusalsKept: Duration;
+  /** Signs for the entries that are removed. */
+  readonly sealKey: SealKey;
 }
 
 /** Removes journal entries, idempotency keys, the documents of runs, refused calls and ended tasks of fleet nodes past their retention, the oldest first and in small bites. */
@@ -32,9 +35,12 @@ export async function runRetention(options: Retention, signal: AbortSignal): Pro
   }
 }
 
-export async function forgetOld({ db, log, retention, refusalsKept }: Retention, signal: AbortSignal): Promise<void> {
+export async function forgetOld(
+  { db, log, retention, refusalsKept, sealKey }: Retention,
+  signal: AbortSignal,
+): Promise<void> {
   const tasks = {
-    "journal entries": () => removeOldEntries(db, retention, BATCH),
+    "journal entries": () => removeOldEntries(db, { retention, most: BATCH, sealKey }),
     "idempotency keys": async () => {
       const removed = await forgetKeys(db, KEYS_KEPT_FOR, BATCH);
       return { examined: removed, removed };

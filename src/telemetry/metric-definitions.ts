@@ -128,6 +128,16 @@ export const METRICS = {
     labels: [],
     doc: "Bearer tokens that reach auth.token_max_age within 14 days, and let nobody in from then on: `token list` shows which. The same on every replica.",
   },
+  millwright_journal_unsealed_seconds: {
+    type: "gauge",
+    labels: [],
+    doc: "How long the oldest entry of the journal waits for its seal; a second or two, and longer after an upgrade or while a writing transaction stays open. The same on every replica.",
+  },
+  millwright_journal_seals_lost_total: {
+    type: "counter",
+    labels: [],
+    doc: "Times that a seal of the journal was gone, or another one, that this replica had seen: somebody has changed the journal's seals, or put an older database in place.",
+  },
   millwright_secrets_of_earlier_keys: {
     type: "gauge",
     labels: [],

@@ -5,6 +5,7 @@ import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import { type Config, publicUrlsOf } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
+import { collectUnsealed, runSealing } from "../engine/journal-sealing.ts";
 import { runRetention } from "../engine/retention.ts";
 import { collectSecretKeys, runSecretKeys } from "../engine/secret-keys.ts";
 import { superviseLoops } from "../engine/supervisor.ts";
@@ -21,6 +22,7 @@ import type { Runbooks } from "../runs/steps/scripts/runbooks.ts";
 import { openInstallOrders } from "../services/install/orders.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import type { EventSource } from "../store/lifecycle/event-source.ts";
+import { openSealKey } from "../store/lifecycle/seals/journal-seals.ts";
 import { measureChecks } from "../store/machine/condition-checks.ts";
 import type { Database } from "../store/postgres/database.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -130,6 +132,7 @@ function collectLoops({ metrics, db, clock, config }: EngineWiring, tail: Journa
   metrics.collectWith(collectRackAdmission(db));
   metrics.collectWith(collectTokenAges({ db, clock, maxAge: config.auth.tokenMaxAge }));
   metrics.collectWith(collectSecretKeys(db));
+  metrics.collectWith(collectUnsealed(db));
   metrics.collectWith(async () => ({ millwright_watchers: [{ labels: {}, value: tail.followers }] }));
 }
 
@@ -164,8 +167,9 @@ const servedBy = ({ seededMedia, maas, allocator }: EngineWiring) => ({
 });
 
 /** What keeps the database in order, whatever there is to do. */
-function upkeepLoops({ db, secrets, log, clock, replica, config, things, tokenUses: uses }: EngineWiring) {
+function upkeepLoops({ db, secrets, log, metrics, clock, replica, config, things, tokenUses: uses }: EngineWiring) {
   const { engine, auth } = config;
+  const sealKey = openSealKey(db, secrets);
   return {
     sweep: (signal: AbortSignal) =>
       runSweep({ db, stores: storesOf(things), log, every: engine.sweepInterval }, signal),
@@ -173,7 +177,8 @@ function upkeepLoops({ db, secrets, log, clock, replica, config, things, tokenUs
       tokens: (signal: AbortSignal) => runTokenUpkeep({ db, log, clock, uses, maxAge: auth.tokenMaxAge }, signal),
     }),
     secret_keys: (signal: AbortSignal) => runSecretKeys({ db, log, secrets, replica }, signal),
-    retention: (signal: AbortSignal) => runRetention({ ...{ db, log }, ...keptFor(config) }, signal),
+    journal_seals: (signal: AbortSignal) => runSealing({ db, log, clock, sealKey, metrics }, signal),
+    retention: (signal: AbortSignal) => runRetention({ ...{ db, log, sealKey }, ...keptFor(config) }, signal),
   };
 }
 

@@ -136,6 +136,8 @@ describe("roles of one purpose", () => {
         "millwright.v1.TokenService/ListTokens",
         "millwright.v1.AuditService/ListRefusedCalls",
         "GET /api/v1/audit/refused-calls",
+        "millwright.v1.AuditService/VerifyJournal",
+        "millwright.v1.AuditService/ExportJournal",
       ].sort(),
     );
   });

@@ -109,6 +109,8 @@ export const SHARED_ROLES: readonly RolesTable[] = [
   { group: "audit", roles: {
     "millwright.v1.AuditService/ListRefusedCalls":        ["auditor"],
     "GET /api/v1/audit/refused-calls":                   ["auditor"],
+    "millwright.v1.AuditService/VerifyJournal":           ["auditor"],
+    "millwright.v1.AuditService/ExportJournal":           ["auditor"],
     "millwright.v1.TokenService/ListTokens":              ["admin", "auditor"],
   } },
   { group: "catalogs", roles: {

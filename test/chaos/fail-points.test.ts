@@ -89,6 +89,8 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "install-workflows:written",
     "journal:appended",
     "journal:forgotten",
+    "journal-seals:removals-signed",
+    "journal-seals:sealed",
     "machine-credentials:moved",
     "machine-identities:written",
     "plans:written",

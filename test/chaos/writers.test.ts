@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { countEarlierSecrets } from "../../src/store/access/secret-keys.ts";
 import { openSecretStore } from "../../src/store/access/secrets.ts";
+import { verifyAfter } from "../../src/store/lifecycle/seals/verify-seals.ts";
 import { allStores } from "../../src/wiring/things/all-things.ts";
 import { dumpTables } from "../integration/api/forge-under-test.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { sealJournal, testSealKey } from "../support/journal/sealed-journal.ts";
 import { bareStores } from "../support/processes/bare-stores.ts";
 import { openProcessBench, type ProcessBench } from "../support/processes/process-bench.ts";
 import { startProgram } from "../support/processes/programs.ts";
@@ -228,6 +230,7 @@ describe("a server killed at", () => {
   test("journal:forgotten has removed whole entries, and both watchers and readers are told of them", async () => {
     const { db } = await prepare(["create shelf one", "give shelf one its credentials again", "report on shelf one"]);
     await db.execute("update journal set at = now() - interval '2 days'");
+    await sealJournal(db);
     const list = () =>
       db.query<{ cursor: string }>(
         "select epoch || '.' || xid::text || '.' || seq as cursor from journal order by epoch, xid, seq",
@@ -239,5 +242,27 @@ describe("a server killed at", () => {
     expect(await db.query("select forgotten_to as cursor from journal_epoch")).toEqual([second]);
     expect(await db.query("select id, entries from journal_removals")).toEqual([{ id: "one", entries: 1 }]);
     await carryOut("forget what is old");
+    expect(await verifyAfter(db, await testSealKey(), undefined)).toMatchObject({ removed: 1, problem: undefined });
+  });
+
+  test("journal-seals:removals-signed has removed nothing, and nothing is missed", async () => {
+    const { db } = await prepare(["create shelf one", "give shelf one its credentials again", "report on shelf one"]);
+    await db.execute("update journal set at = now() - interval '2 days'");
+    await sealJournal(db);
+    const victim = await startVictim("forget what is old", "journal-seals:removals-signed");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await verifyAfter(db, await testSealKey(), undefined)).toMatchObject({ removed: 0, problem: undefined });
+    await carryOut("forget what is old");
+    expect(await verifyAfter(db, await testSealKey(), undefined)).toMatchObject({ removed: 1, problem: undefined });
+  });
+
+  test("journal-seals:sealed has sealed, and the next seal goes on from there", async () => {
+    const { db } = await prepare(["create shelf one"]);
+    const victim = await startVictim("seal the journal", "journal-seals:sealed");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await db.query("select number from journal_seals")).toEqual([{ number: 1 }]);
+    await carryOut("report on shelf one");
+    await sealJournal(db);
+    expect(await verifyAfter(db, await testSealKey(), undefined)).toMatchObject({ seals: 2, problem: undefined });
   });
 });

@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Event } from "./event_pb.js";
 
 /**
  * Describes the file millwright/v1/audit.proto.
@@ -149,6 +150,223 @@ export declare type RefusedCalls = Message<"millwright.v1.RefusedCalls"> & {
 export declare const RefusedCallsSchema: GenMessage<RefusedCalls>;
 
 /**
+ * @generated from message millwright.v1.VerifyJournalRequest
+ */
+export declare type VerifyJournalRequest = Message<"millwright.v1.VerifyJournalRequest"> & {
+  /**
+   * next_seal of the page before; 0 begins with the oldest seal.
+   *
+   * @generated from field: int64 after_seal = 1;
+   */
+  afterSeal: bigint;
+
+  /**
+   * A head as the log of a server or an earlier verification had it, such as 1234:9f86…: it must be among the seals. Empty: none is
+   * compared. Without one, a database that was replaced by an older copy of itself matches its seals.
+   *
+   * @generated from field: string head = 2;
+   */
+  head: string;
+};
+
+/**
+ * Describes the message millwright.v1.VerifyJournalRequest.
+ * Use `create(VerifyJournalRequestSchema)` to create a new message.
+ */
+export declare const VerifyJournalRequestSchema: GenMessage<VerifyJournalRequest>;
+
+/**
+ * @generated from message millwright.v1.VerifyJournalResponse
+ */
+export declare type VerifyJournalResponse = Message<"millwright.v1.VerifyJournalResponse"> & {
+  /**
+   * after_seal of the next page; 0: this was the last one.
+   *
+   * @generated from field: int64 next_seal = 1;
+   */
+  nextSeal: bigint;
+
+  /**
+   * How many seals of this page are good, and how many entries they cover.
+   *
+   * @generated from field: int64 seals = 2;
+   */
+  seals: bigint;
+
+  /**
+   * @generated from field: int64 entries = 3;
+   */
+  entries: bigint;
+
+  /**
+   * How many of these entries retention has removed since: their hashes alone were verified.
+   *
+   * @generated from field: int64 removed_entries = 4;
+   */
+  removedEntries: bigint;
+
+  /**
+   * Absent: everything on this page matches.
+   *
+   * @generated from field: millwright.v1.JournalProblem problem = 5;
+   */
+  problem?: JournalProblem | undefined;
+
+  /**
+   * The last good seal so far. Keep it: a later verification can be given it.
+   *
+   * @generated from field: string head = 6;
+   */
+  head: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp sealed_at = 7;
+   */
+  sealedAt?: Timestamp | undefined;
+
+  /**
+   * On the last page: entries that no seal covers yet (10000: these, or more), and when the oldest was written.
+   *
+   * @generated from field: int64 unsealed_entries = 8;
+   */
+  unsealedEntries: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp unsealed_since = 9;
+   */
+  unsealedSince?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.VerifyJournalResponse.
+ * Use `create(VerifyJournalResponseSchema)` to create a new message.
+ */
+export declare const VerifyJournalResponseSchema: GenMessage<VerifyJournalResponse>;
+
+/**
+ * Where the journal is not what was sealed.
+ *
+ * @generated from message millwright.v1.JournalProblem
+ */
+export declare type JournalProblem = Message<"millwright.v1.JournalProblem"> & {
+  /**
+   * entry_changed, entry_deleted, entry_inserted, seal_changed, seal_missing, head_missing. New words may be added.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The number of the seal where it shows, and when that was made; absent for one that is missing.
+   *
+   * @generated from field: int64 seal = 2;
+   */
+  seal: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp sealed_at = 3;
+   */
+  sealedAt?: Timestamp | undefined;
+
+  /**
+   * The entry; for entry_deleted the last one before it within the seal. Empty: there is none.
+   *
+   * @generated from field: string cursor = 4;
+   */
+  cursor: string;
+
+  /**
+   * @generated from field: string thing_kind = 5;
+   */
+  thingKind: string;
+
+  /**
+   * @generated from field: string thing_id = 6;
+   */
+  thingId: string;
+
+  /**
+   * @generated from field: int64 version = 7;
+   */
+  version: bigint;
+};
+
+/**
+ * Describes the message millwright.v1.JournalProblem.
+ * Use `create(JournalProblemSchema)` to create a new message.
+ */
+export declare const JournalProblemSchema: GenMessage<JournalProblem>;
+
+/**
+ * @generated from message millwright.v1.ExportJournalRequest
+ */
+export declare type ExportJournalRequest = Message<"millwright.v1.ExportJournalRequest"> & {
+  /**
+   * No entry that was written before. Absent: from the oldest on.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 1;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * No entry that was written at this time or later. Absent: up to now.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 2;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * next_cursor of the page before, or the cursor of an event; empty for the first page.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+
+  /**
+   * At most 1000; 0 takes 500.
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message millwright.v1.ExportJournalRequest.
+ * Use `create(ExportJournalRequestSchema)` to create a new message.
+ */
+export declare const ExportJournalRequestSchema: GenMessage<ExportJournalRequest>;
+
+/**
+ * @generated from message millwright.v1.ExportJournalResponse
+ */
+export declare type ExportJournalResponse = Message<"millwright.v1.ExportJournalResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.Event events = 1;
+   */
+  events: Event[];
+
+  /**
+   * after of the next page.
+   *
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor: string;
+
+  /**
+   * There was nothing more when this page was read.
+   *
+   * @generated from field: bool end = 3;
+   */
+  end: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.ExportJournalResponse.
+ * Use `create(ExportJournalResponseSchema)` to create a new message.
+ */
+export declare const ExportJournalResponseSchema: GenMessage<ExportJournalResponse>;
+
+/**
  * Who tried what.
  *
  * @generated from service millwright.v1.AuditService
@@ -165,6 +383,29 @@ export declare const AuditService: GenService<{
     methodKind: "unary";
     input: typeof ListRefusedCallsRequestSchema;
     output: typeof ListRefusedCallsResponseSchema;
+  },
+  /**
+   * Compares the journal with its seals, from the oldest on, a page at a time. The first thing that does not match ends it.
+   *
+   * Each second a seal is made of what was written since the seal before, under a key that is not in the database. What was changed, deleted
+   * or inserted behind the server's back does not match its seal; what retention has removed is signed for.
+   *
+   * @generated from rpc millwright.v1.AuditService.VerifyJournal
+   */
+  verifyJournal: {
+    methodKind: "unary";
+    input: typeof VerifyJournalRequestSchema;
+    output: typeof VerifyJournalResponseSchema;
+  },
+  /**
+   * Everything that happened to all things, the oldest first. Pages go on with next_cursor, also days later.
+   *
+   * @generated from rpc millwright.v1.AuditService.ExportJournal
+   */
+  exportJournal: {
+    methodKind: "unary";
+    input: typeof ExportJournalRequestSchema;
+    output: typeof ExportJournalResponseSchema;
   },
 }>;
 

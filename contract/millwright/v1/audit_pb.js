@@ -4,12 +4,13 @@
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_millwright_v1_event } from "./event_pb.js";
 
 /**
  * Describes the file millwright/v1/audit.proto.
  */
 export const file_millwright_v1_audit = /*@__PURE__*/
-  fileDesc("ChltaWxsd3JpZ2h0L3YxL2F1ZGl0LnByb3RvEg1taWxsd3JpZ2h0LnYxInYKF0xpc3RSZWZ1c2VkQ2FsbHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg4KBmZpbHRlchgDIAEoCRIQCghvcmRlcl9ieRgEIAEoCRISCgp3aXRoX3RvdGFsGAUgASgIIo8BChhMaXN0UmVmdXNlZENhbGxzUmVzcG9uc2USMgoNcmVmdXNlZF9jYWxscxgBIAMoCzIbLm1pbGx3cmlnaHQudjEuUmVmdXNlZENhbGxzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIXCgp0b3RhbF9zaXplGAMgASgFSACIAQFCDQoLX3RvdGFsX3NpemUiwQEKDFJlZnVzZWRDYWxscxIKCgJpZBgBIAEoCRIqCgZtaW51dGUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2FkZHJlc3MYAyABKAkSCwoDd2hvGAQgASgJEg4KBm1ldGhvZBgFIAEoCRIPCgdvdXRjb21lGAYgASgJEg0KBWNhbGxzGAcgASgDEisKB2xhc3RfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMnMKDEF1ZGl0U2VydmljZRJjChBMaXN0UmVmdXNlZENhbGxzEiYubWlsbHdyaWdodC52MS5MaXN0UmVmdXNlZENhbGxzUmVxdWVzdBonLm1pbGx3cmlnaHQudjEuTGlzdFJlZnVzZWRDYWxsc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChltaWxsd3JpZ2h0L3YxL2F1ZGl0LnByb3RvEg1taWxsd3JpZ2h0LnYxInYKF0xpc3RSZWZ1c2VkQ2FsbHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg4KBmZpbHRlchgDIAEoCRIQCghvcmRlcl9ieRgEIAEoCRISCgp3aXRoX3RvdGFsGAUgASgIIo8BChhMaXN0UmVmdXNlZENhbGxzUmVzcG9uc2USMgoNcmVmdXNlZF9jYWxscxgBIAMoCzIbLm1pbGx3cmlnaHQudjEuUmVmdXNlZENhbGxzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIXCgp0b3RhbF9zaXplGAMgASgFSACIAQFCDQoLX3RvdGFsX3NpemUiwQEKDFJlZnVzZWRDYWxscxIKCgJpZBgBIAEoCRIqCgZtaW51dGUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2FkZHJlc3MYAyABKAkSCwoDd2hvGAQgASgJEg4KBm1ldGhvZBgFIAEoCRIPCgdvdXRjb21lGAYgASgJEg0KBWNhbGxzGAcgASgDEisKB2xhc3RfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjgKFFZlcmlmeUpvdXJuYWxSZXF1ZXN0EhIKCmFmdGVyX3NlYWwYASABKAMSDAoEaGVhZBgCIAEoCSKeAgoVVmVyaWZ5Sm91cm5hbFJlc3BvbnNlEhEKCW5leHRfc2VhbBgBIAEoAxINCgVzZWFscxgCIAEoAxIPCgdlbnRyaWVzGAMgASgDEhcKD3JlbW92ZWRfZW50cmllcxgEIAEoAxIuCgdwcm9ibGVtGAUgASgLMh0ubWlsbHdyaWdodC52MS5Kb3VybmFsUHJvYmxlbRIMCgRoZWFkGAYgASgJEi0KCXNlYWxlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQdW5zZWFsZWRfZW50cmllcxgIIAEoAxIyCg51bnNlYWxlZF9zaW5jZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiogEKDkpvdXJuYWxQcm9ibGVtEgwKBGtpbmQYASABKAkSDAoEc2VhbBgCIAEoAxItCglzZWFsZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmN1cnNvchgEIAEoCRISCgp0aGluZ19raW5kGAUgASgJEhAKCHRoaW5nX2lkGAYgASgJEg8KB3ZlcnNpb24YByABKAMijgEKFEV4cG9ydEpvdXJuYWxSZXF1ZXN0EikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWZ0ZXIYAyABKAkSEQoJcGFnZV9zaXplGAQgASgFIl8KFUV4cG9ydEpvdXJuYWxSZXNwb25zZRIkCgZldmVudHMYASADKAsyFC5taWxsd3JpZ2h0LnYxLkV2ZW50EhMKC25leHRfY3Vyc29yGAIgASgJEgsKA2VuZBgDIAEoCDKrAgoMQXVkaXRTZXJ2aWNlEmMKEExpc3RSZWZ1c2VkQ2FsbHMSJi5taWxsd3JpZ2h0LnYxLkxpc3RSZWZ1c2VkQ2FsbHNSZXF1ZXN0GicubWlsbHdyaWdodC52MS5MaXN0UmVmdXNlZENhbGxzUmVzcG9uc2USWgoNVmVyaWZ5Sm91cm5hbBIjLm1pbGx3cmlnaHQudjEuVmVyaWZ5Sm91cm5hbFJlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLlZlcmlmeUpvdXJuYWxSZXNwb25zZRJaCg1FeHBvcnRKb3VybmFsEiMubWlsbHdyaWdodC52MS5FeHBvcnRKb3VybmFsUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuRXhwb3J0Sm91cm5hbFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_millwright_v1_event]);
 
 /**
  * Describes the message millwright.v1.ListRefusedCallsRequest.
@@ -31,6 +32,41 @@ export const ListRefusedCallsResponseSchema = /*@__PURE__*/
  */
 export const RefusedCallsSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_audit, 2);
+
+/**
+ * Describes the message millwright.v1.VerifyJournalRequest.
+ * Use `create(VerifyJournalRequestSchema)` to create a new message.
+ */
+export const VerifyJournalRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_audit, 3);
+
+/**
+ * Describes the message millwright.v1.VerifyJournalResponse.
+ * Use `create(VerifyJournalResponseSchema)` to create a new message.
+ */
+export const VerifyJournalResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_audit, 4);
+
+/**
+ * Describes the message millwright.v1.JournalProblem.
+ * Use `create(JournalProblemSchema)` to create a new message.
+ */
+export const JournalProblemSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_audit, 5);
+
+/**
+ * Describes the message millwright.v1.ExportJournalRequest.
+ * Use `create(ExportJournalRequestSchema)` to create a new message.
+ */
+export const ExportJournalRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_audit, 6);
+
+/**
+ * Describes the message millwright.v1.ExportJournalResponse.
+ * Use `create(ExportJournalResponseSchema)` to create a new message.
+ */
+export const ExportJournalResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_audit, 7);
 
 /**
  * Who tried what.

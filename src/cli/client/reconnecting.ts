@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { printLine } from "../terminal/printing.ts";
 import { isDisconnection, reasonOf } from "./errors.ts";
 import type { Session } from "./session.ts";
 
@@ -38,7 +39,7 @@ export async function* reconnecting<T>(
       lost = reasonOf(error);
     }
     if (signal.aborted) return;
-    if (!isBroken) terminal.stderr.write(`connection lost (${lost}); trying again\n`);
+    if (!isBroken) printLine(terminal.stderr, `connection lost (${lost}); trying again`);
     isBroken = true;
     await pause(nextPause, undefined, { signal }).catch(() => undefined);
     nextPause = Math.min(nextPause * 2, MOST_PAUSE_MS);

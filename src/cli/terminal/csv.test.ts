@@ -29,6 +29,10 @@ function readCsv(text: string): string[][] {
   return rows;
 }
 
+/** What a spreadsheet would calculate gets an apostrophe. */
+const shown = (text: string) =>
+  /^[\s'"]*[=+\-@]/.test(text) && !/^[+-]?(\d+(\.\d+)?)?$/.test(text) ? `'${text}` : text;
+
 const field = fc.oneof(fc.string(), fc.stringMatching(/^[",\r\n a]{0,6}$/));
 
 test("whatever is written as csv is read back as it was", () => {
@@ -39,7 +43,7 @@ test("whatever is written as csv is read back as it was", () => {
       fc.infiniteStream(field),
       (width, height, fields) => {
         const rows = Array.from({ length: height }, () => [...fields.take(width)]);
-        expect(readCsv(csvOf(rows))).toEqual(rows);
+        expect(readCsv(csvOf(rows))).toEqual(rows.map((row) => row.map(shown)));
       },
     ),
   );
@@ -47,4 +51,20 @@ test("whatever is written as csv is read back as it was", () => {
 
 test("only fields that need it are quoted", () => {
   expect(csvOf([["a", "b c", 'say "hi"', "x,y", "two\nlines", ""]])).toBe('a,b c,"say ""hi""","x,y","two\nlines",\n');
+});
+
+test.each([
+  ['=HYPERLINK("http://evil")', '\'=HYPERLINK("http://evil")'],
+  ["+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"],
+  ["@SUM(1)", "'@SUM(1)"],
+  ["-2+3", "'-2+3"],
+  [" =1", "' =1"],
+  ["\t=1", "'\t=1"],
+  ["\uff1d1", "'\uff1d1"],
+  ["-5", "-5"],
+  ["+3.25", "+3.25"],
+  ["-", "-"],
+  ["a=b", "a=b"],
+])("a spreadsheet takes %j for a text or a number", (text, expected) => {
+  expect(readCsv(csvOf([["x", text]]))).toEqual([["x", expected]]);
 });

@@ -1,5 +1,7 @@
+import type { Json } from "../client/proto-json.ts";
 import type { Session } from "../client/session.ts";
 import type { Style } from "./output.ts";
+import { jsonText } from "./printable.ts";
 
 /** Output that follows what happens. */
 export interface LiveView {
@@ -46,8 +48,8 @@ function createLineView(session: Session, render: Render): LiveView {
 
 /** A JSON array as one line per element, so that the whole stream is one format. */
 async function asLines(render: Render, style: Style): Promise<string> {
-  const parsed: unknown = JSON.parse(await render(style));
-  return (Array.isArray(parsed) ? parsed : [parsed]).map((each) => `${JSON.stringify(each)}\n`).join("");
+  const parsed: Json = JSON.parse(await render(style));
+  return (Array.isArray(parsed) ? parsed : [parsed]).map((each) => `${jsonText(each)}\n`).join("");
 }
 
 function createRedrawnView(session: Session, render: Render): LiveView {

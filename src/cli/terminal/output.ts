@@ -1,6 +1,6 @@
 import type { Json } from "../client/proto-json.ts";
 import { csvOf } from "./csv.ts";
-import { printable, printableLines } from "./printable.ts";
+import { escapeQuoted, isSteering, jsonText, printable, printableLines } from "./printable.ts";
 import { type Cell, headOf, paint, rowOf, type Tone, tableOf } from "./table.ts";
 import { layTable } from "./table-layout.ts";
 import { widthOf, wrapWords } from "./wrap-words.ts";
@@ -39,7 +39,7 @@ export async function renderList<T>(listing: Listing<T>, style: Style): Promise<
   const { items, columns, json } = listing;
   switch (style.format) {
     case "json":
-      return `${JSON.stringify(items.map(json), null, 2)}\n`;
+      return `${jsonText(items.map(json), 2)}\n`;
     case "yaml":
       return yamlOf(items.map(json));
     case "csv":
@@ -82,14 +82,14 @@ export interface OneThing<T> {
 export async function renderOne<T>(thing: OneThing<T>, style: Style): Promise<string> {
   switch (style.format) {
     case "json":
-      return `${JSON.stringify(thing.json(thing.item), null, 2)}\n`;
+      return `${jsonText(thing.json(thing.item), 2)}\n`;
     case "yaml":
       return yamlOf(thing.json(thing.item));
     case "csv":
       return renderList({ items: [thing.item], columns: thing.columns, json: thing.json }, style);
     case "table": {
       const sections = (thing.sections ?? []).map(
-        ({ title, body }) => `\n${paint(title, "bold", style.color)}\n${body}`,
+        ({ title, body }) => `\n${paint(printable(title), "bold", style.color)}\n${body}`,
       );
       return detailsOf(thing.details, style) + sections.join("");
     }
@@ -119,7 +119,7 @@ export function detailsOf(details: readonly Detail[], style: Pick<Style, "color"
 export async function renderChange<T>(listing: Omit<Listing<T>, "items">, item: T, style: Style): Promise<string> {
   switch (style.format) {
     case "json":
-      return `${JSON.stringify(listing.json(item))}\n`;
+      return `${jsonText(listing.json(item))}\n`;
     case "yaml":
       return `---\n${await yamlOf(listing.json(item))}`;
     case "csv":
@@ -160,7 +160,14 @@ function plainCells<T>(item: T, columns: readonly Column<T>[]): string[] {
 }
 
 export async function yamlOf(value: Json): Promise<string> {
-  const { stringify } = await import("yaml");
+  const { Document, visit } = await import("yaml");
   // Most readers still take the words of YAML 1.1 for what they were there: `on` is true, `1:30` a number, `no` is false.
-  return stringify(value, { lineWidth: 0, version: "1.2", compat: "yaml-1.1" });
+  const document = new Document(value, { version: "1.2", compat: "yaml-1.1", aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar(_, scalar) {
+      if (typeof scalar.value === "string" && isSteering(scalar.value.replace(/[\n\t]/g, "")))
+        scalar.type = "QUOTE_DOUBLE";
+    },
+  });
+  return escapeQuoted(document.toString({ lineWidth: 0 }));
 }

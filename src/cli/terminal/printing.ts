@@ -1,11 +1,12 @@
-import type { Session } from "../client/session.ts";
+import type { Session, Sink } from "../client/session.ts";
 import { type Listing, type OneThing, renderList, renderOne } from "./output.ts";
+import { printable } from "./printable.ts";
 
 /** Prints a list; with nothing in it, people are told so beside the output, and programs get an empty list. */
 export async function printList<T>(session: Session, listing: Listing<T>, whenEmpty: string): Promise<void> {
   const style = session.style();
   if (listing.items.length === 0 && style.format === "table") {
-    session.terminal.stderr.write(`${whenEmpty}\n`);
+    printLine(session.terminal.stderr, whenEmpty);
     return;
   }
   session.terminal.stdout.write(await renderList(listing, style));
@@ -15,6 +16,9 @@ export async function printOne<T>(session: Session, thing: OneThing<T>): Promise
   session.terminal.stdout.write(await renderOne(thing, session.style()));
 }
 
+/** One line, whatever the texts within it hold. */
+export const printLine = (sink: Sink, text: string): void => sink.write(`${printable(text)}\n`);
+
 /** The answer to a command that changes something: a sentence for people, an object for programs. */
 export async function printDone(
   session: Session,
@@ -23,7 +27,7 @@ export async function printDone(
 ): Promise<void> {
   const style = session.style();
   if (style.format === "table") {
-    session.terminal.stdout.write(`${sentence}\n`);
+    printLine(session.terminal.stdout, sentence);
     return;
   }
   const names = Object.keys(facts);

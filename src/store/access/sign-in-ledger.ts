@@ -1,9 +1,10 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { SignInAttempt, SignInRejections, SignInRule } from "../../capabilities/sign-in-ledger.ts";
 import { milliseconds } from "../../kernel/time/duration.ts";
 import type { Database, Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import type { SecretStore } from "./secrets.ts";
+import { siteKey } from "./site-key.ts";
 
 /** Stands for endpoint and credentials wherever they must be known again but not kept. */
 export type SignInDigest = (attempt: SignInAttempt) => Buffer;
@@ -12,22 +13,11 @@ const KEY_NAME = "sign-in-ledger/key";
 
 /** The key is one for all replicas, made by the first that needs it; it lies encrypted among the secrets. */
 export async function openSignInDigest(db: Database, secrets: SecretStore): Promise<SignInDigest> {
-  const key = Buffer.from((await secrets.get(db, KEY_NAME)) ?? (await makeKey(db, secrets)), "base64");
+  const key = await siteKey(db, secrets, KEY_NAME);
   return ({ endpoint, username, password }) =>
     createHmac("sha256", key)
       .update(JSON.stringify([endpoint, username, password]))
       .digest();
-}
-
-function makeKey(db: Database, secrets: SecretStore): Promise<string> {
-  return db.transaction(async (tx) => {
-    await tx.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [KEY_NAME]);
-    const made = await secrets.get(tx, KEY_NAME);
-    if (made !== undefined) return made;
-    const key = randomBytes(32).toString("base64");
-    await secrets.put(tx, KEY_NAME, key);
-    return key;
-  });
 }
 
 interface LedgerRow {

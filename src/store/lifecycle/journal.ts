@@ -59,7 +59,7 @@ export interface JournalFilter {
 const COLUMNS = `j.epoch || '.' || j.xid::text || '.' || j.seq as cursor, j.at, j.kind, j.id, j.version, j.type,
   j.from_state as "from", j.to_state as "to", j.owner, j.actor, j.address, j.reason, j.data`;
 /** Rows that no older transaction can still precede. As one comparison it ends the index scan: what is held back is not read. */
-const SETTLED = `(j.epoch, j.xid) < ((select epoch from journal_epoch), pg_snapshot_xmin(pg_current_snapshot()))`;
+export const SETTLED = `(j.epoch, j.xid) < ((select epoch from journal_epoch), pg_snapshot_xmin(pg_current_snapshot()))`;
 const ORDER = "j.epoch, j.xid, j.seq";
 
 /** The next rows after a cursor, each exactly once, each thing's in the order of its versions. */

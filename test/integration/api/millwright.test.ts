@@ -16,6 +16,7 @@ import { acquire } from "../../../src/store/lifecycle/claims/claims.ts";
 import { currentCursor } from "../../../src/store/lifecycle/journal.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { wishFor } from "../../support/claims.ts";
+import { testSealKey } from "../../support/journal/sealed-journal.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { as, dumpTables, type ForgeUnderTest, type Parts, refusal, startForge } from "./forge-under-test.ts";
 
@@ -124,13 +125,13 @@ describe("power shelves", () => {
     await it.shelves.createPowerShelf(again, as("ann"));
     await it.db.execute("update idempotency_keys set created_at = now() - interval '6 days' where key = 'weekly'");
     await forgetOld(
-      { db: it.db, log: silentLog, retention: hours(1), refusalsKept: hours(1) },
+      { db: it.db, log: silentLog, retention: hours(1), refusalsKept: hours(1), sealKey: testSealKey },
       new AbortController().signal,
     );
     expect((await it.shelves.createPowerShelf(again, as("ann"))).powerShelf?.id).toBe("again");
     await it.db.execute("update idempotency_keys set created_at = now() - interval '8 days' where key = 'weekly'");
     await forgetOld(
-      { db: it.db, log: silentLog, retention: hours(1), refusalsKept: hours(1) },
+      { db: it.db, log: silentLog, retention: hours(1), refusalsKept: hours(1), sealKey: testSealKey },
       new AbortController().signal,
     );
     expect((await refusal(it.shelves.createPowerShelf(again, as("ann")))).code).toBe(Code.AlreadyExists);

@@ -10,6 +10,7 @@ import { hours } from "../../../src/kernel/time/duration.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { removeOldEntries } from "../../../src/store/lifecycle/journal-retention.ts";
 import { eventually } from "../../support/eventually.ts";
+import { sealJournal, testSealKey } from "../../support/journal/sealed-journal.ts";
 import { type RunSurface, startRunSurface, tester } from "../../support/run-bench.ts";
 
 /** The retention that the server has unless told. */
@@ -23,8 +24,11 @@ afterAll(() => bench.close());
 
 /** Time goes by: everything in the journal is so many days older, as on a server that has run for as long. */
 const age = (days: number) => bench.db.execute("update journal set at = at - $1 * interval '1 day'", [days]);
-const forget = () =>
-  forgetOld({ db: bench.db, log: silentLog, retention: A_YEAR, refusalsKept: A_YEAR }, new AbortController().signal);
+const keptFor = { retention: A_YEAR, refusalsKept: A_YEAR, sealKey: testSealKey };
+async function forget(): Promise<void> {
+  await sealJournal(bench.db);
+  await forgetOld({ db: bench.db, log: silentLog, ...keptFor }, new AbortController().signal);
+}
 const historyOf = (kind: string, id: string) =>
   bench.client(HistoryService).listHistory({ kind, id, newestFirst: true, pageSize: 1_000 });
 const typesOf = async (kind: string, id: string) => (await historyOf(kind, id)).events.map(({ type }) => type);
@@ -126,7 +130,10 @@ test("a journal of a year is worked through once, past all that is kept; another
   await age(400);
   await forget();
   expect(await kept("fleet-")).toEqual(["3000 have 3 4"]);
-  expect(await removeOldEntries(bench.db, A_YEAR, 5_000)).toEqual({ examined: 0, removed: 0 });
+  expect(await removeOldEntries(bench.db, { retention: A_YEAR, most: 5_000, sealKey: testSealKey })).toEqual({
+    examined: 0,
+    removed: 0,
+  });
 
   await writeEntries("fleet-", 1, 4); // fleet-1 moved on, and that is long ago as well
   await age(400);

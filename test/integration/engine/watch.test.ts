@@ -9,6 +9,7 @@ import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
+import { sealJournal, testSealKey } from "../../support/journal/sealed-journal.ts";
 
 let database: TestDatabase;
 let tail: JournalTail;
@@ -182,7 +183,9 @@ test("a cursor from before what is kept is refused, since events after it are go
   await write(["a"], 2);
   await write(["a"], 3);
   await database.db.execute("update journal set at = now() - interval '2 days' where version <= 2");
-  expect(await removeOldEntries(database.db, hours(24), 100)).toEqual({ examined: 2, removed: 2 });
+  await sealJournal(database.db);
+  const forget = { retention: hours(24), most: 100, sealKey: testSealKey };
+  expect(await removeOldEntries(database.db, forget)).toEqual({ examined: 2, removed: 2 });
   await expect(take(from({ cursor: first.cursor }), 1)).rejects.toMatchObject({ kind: "failed_precondition" });
   expect(await take(from("oldest"), 1)).toEqual(["a@3"]);
 });

@@ -5,6 +5,7 @@ import { retireMachine } from "../../../src/services/machine/phase-changes.ts";
 import { acquire } from "../../../src/store/lifecycle/claims/claims.ts";
 import { removeOldEntries } from "../../../src/store/lifecycle/journal-retention.ts";
 import { wishFor } from "../../support/claims.ts";
+import { sealJournal, testSealKey } from "../../support/journal/sealed-journal.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import {
   type InstallsUnderTest,
@@ -368,7 +369,8 @@ test("an entry of a history keeps its id, whatever is added after it and removed
   expect((await idsOf()).slice(1)).toEqual(before);
   const { db } = api.deps;
   await db.execute("update journal set at = at - interval '400 days' where id = $1", [id]);
-  await removeOldEntries(db, hours(365 * 24), 5_000);
+  await sealJournal(db);
+  await removeOldEntries(db, { retention: hours(365 * 24), most: 5_000, sealKey: testSealKey });
   const [last, ...others] = await idsOf();
   expect(others).toEqual([]);
   expect(before).not.toContain(last);

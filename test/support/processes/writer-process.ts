@@ -50,6 +50,7 @@ import { acquire, releaseAll } from "../../../src/store/lifecycle/claims/claims.
 import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
 import { create } from "../../../src/store/lifecycle/create.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
+import { sealNext } from "../../../src/store/lifecycle/seals/journal-seals.ts";
 import { collectThingStores, storeOf, type ThingKey } from "../../../src/store/lifecycle/things.ts";
 import { wake } from "../../../src/store/lifecycle/work.ts";
 import { putMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
@@ -58,6 +59,7 @@ import { type Database, openDatabase } from "../../../src/store/postgres/databas
 import { keepDocuments } from "../../../src/store/run/run-documents.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { wishFor } from "../claims.ts";
+import { testSealKey } from "../journal/sealed-journal.ts";
 import { bareStores } from "./bare-stores.ts";
 
 const caller = { name: "tester", roles: ["admin"], address: null };
@@ -403,7 +405,11 @@ export const WRITES = {
       },
     ]),
   "forget what is old": ({ db }) =>
-    forgetOld({ db, log: silentLog, retention: hours(24), refusalsKept: hours(24) }, new AbortController().signal),
+    forgetOld(
+      { db, log: silentLog, retention: hours(24), refusalsKept: hours(24), sealKey: testSealKey },
+      new AbortController().signal,
+    ),
+  "seal the journal": async ({ db }) => sealNext(db, await testSealKey(), { now: new Date(0), most: 100 }),
   "end expired reports": ({ db, stores }) => endExpiredReports(db, stores),
 } as const satisfies Readonly<Record<string, (deps: ServiceDeps) => Promise<unknown>>>;
 

@@ -7,6 +7,7 @@ import { Refused, ServerCalls } from "../../agent/server-calls.ts";
 import { CliError, EXIT, UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import { tlsFiles } from "../../client/tls-files.ts";
+import { printLine } from "../../terminal/printing.ts";
 
 export interface AgentRunOptions {
   readonly directory: string;
@@ -31,7 +32,7 @@ export async function runAgentCommand(session: Session, options: AgentRunOptions
     calls: new ServerCalls({ server, node, tls: tlsFiles(globals) }),
     ...{ disk, config: readAgentConfig(join(directory, "agent.json")), version: AGENT_VERSION, signal },
     readToken: () => readToken(enrollTokenFile),
-    log: (line) => terminal.stderr.write(`${line}\n`),
+    log: (line) => printLine(terminal.stderr, `${line}`),
   }).catch((error: unknown) => {
     if (error instanceof Refused)
       throw new CliError(
@@ -41,7 +42,7 @@ export async function runAgentCommand(session: Session, options: AgentRunOptions
       );
     throw error;
   });
-  terminal.stdout.write(`${end}\n`);
+  printLine(terminal.stdout, `${end}`);
   return undefined;
 }
 

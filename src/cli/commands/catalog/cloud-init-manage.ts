@@ -9,6 +9,7 @@ import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
+import { printableLines } from "../../terminal/printable.ts";
 import { printDone, printList, printOne } from "../../terminal/printing.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
 import type { ListOptions } from "../options/list-options.ts";
@@ -49,7 +50,7 @@ export async function showCloudInit(session: Session, name: string): Promise<und
       ["Digest", document.digest],
       ["Created", isoTime(document.createdAt)],
     ],
-    sections: [{ title: "Content", body: `${document.content.trimEnd()}\n` }],
+    sections: [{ title: "Content", body: `${printableLines(document.content.trimEnd())}\n` }],
   });
 }
 

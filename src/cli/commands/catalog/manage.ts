@@ -12,7 +12,7 @@ import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
-import { printDone, printList } from "../../terminal/printing.ts";
+import { printDone, printLine, printList } from "../../terminal/printing.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
 import type { ListOptions } from "../options/list-options.ts";
 import { readList } from "../options/read-list.ts";
@@ -70,7 +70,7 @@ export async function createCluster(session: Session, name: string, options: Cre
   const request = { name, apiUrl, skipProbe, kubeconfig: await readKubeconfig(session, options) };
   const client = await session.client(ClusterService);
   const { warnings } = await client.createCluster(request, { signal: session.signal });
-  for (const warning of warnings) session.terminal.stderr.write(`warning: ${warning}\n`);
+  for (const warning of warnings) printLine(session.terminal.stderr, `warning: ${warning}`);
   await printDone(session, `Cluster ${name} created.`, { name, warnings });
 }
 
@@ -79,7 +79,7 @@ export async function updateCluster(session: Session, name: string, options: Upd
   const request = { name, skipProbe, otherCluster, kubeconfig: await readKubeconfig(session, options) };
   const client = await session.client(ClusterService);
   const { warnings } = await client.updateCluster(request, { signal: session.signal });
-  for (const warning of warnings) session.terminal.stderr.write(`warning: ${warning}\n`);
+  for (const warning of warnings) printLine(session.terminal.stderr, `warning: ${warning}`);
   await printDone(session, `Cluster ${name} has the new kubeconfig.`, { name, warnings });
 }
 

@@ -4,7 +4,7 @@ import type { Session } from "../../client/session.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { namedList } from "../../terminal/named-list.ts";
 import type { Column } from "../../terminal/output.ts";
-import { printDone, printList } from "../../terminal/printing.ts";
+import { printDone, printLine, printList } from "../../terminal/printing.ts";
 import type { Chosen } from "./many-options.ts";
 
 /** A verb, as it is carried out on one of several things. */
@@ -98,6 +98,6 @@ const json = ({ id, exitCode, message, facts }: Result): Json => ({
 export async function printResults(session: Session, results: readonly Result[]): Promise<ExitCode | undefined> {
   await printList(session, { items: results, columns, json }, "Nothing to do.");
   const failed = results.filter(({ exitCode }) => exitCode !== undefined);
-  if (failed.length > 0) session.terminal.stderr.write(`${failed.length} of ${results.length} failed\n`);
+  if (failed.length > 0) printLine(session.terminal.stderr, `${failed.length} of ${results.length} failed`);
   return failed[0]?.exitCode;
 }

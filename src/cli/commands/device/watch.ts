@@ -3,6 +3,7 @@ import { followEvents } from "../../client/events.ts";
 import type { Session } from "../../client/session.ts";
 import { createLiveView } from "../../terminal/live-view.ts";
 import { type Listing, type OneThing, renderChange, renderList, renderOne, type Style } from "../../terminal/output.ts";
+import { jsonText } from "../../terminal/printable.ts";
 
 /** Things of one kind, as they are watched. */
 export interface WatchedKind<T> {
@@ -109,7 +110,7 @@ const changeOf =
 
 /** csv and yaml have no row for a thing without facts. */
 function goneLine(id: string, format: Style["format"]): string {
-  if (format === "json") return `${JSON.stringify({ id, gone: true })}\n`;
+  if (format === "json") return `${jsonText({ id, gone: true })}\n`;
   return format === "table" ? `${id}  gone\n` : "";
 }
 

@@ -2,7 +2,7 @@ import type { Event } from "../../../../contract/millwright/v1/event_pb.js";
 import { HistoryService, type ListHistoryResponse } from "../../../../contract/millwright/v1/history_pb.js";
 import { CliError, EXIT } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
-import { printList } from "../../terminal/printing.ts";
+import { printLine, printList } from "../../terminal/printing.ts";
 import { clockTime } from "../../terminal/times.ts";
 import { resolveNode } from "../fleet/names.ts";
 import { eventJson, historyColumns } from "./event-view.ts";
@@ -30,7 +30,7 @@ export async function showHistory(
   }
   await printList(session, { items: events.reverse(), columns: historyColumns, json: eventJson }, "No such events.");
   if (hasMore && session.style().format === "table")
-    session.terminal.stderr.write(`Older entries exist; --limit ${options.limit * 10} shows more.\n`);
+    printLine(session.terminal.stderr, `Older entries exist; --limit ${options.limit * 10} shows more.`);
   if (removed !== "") session.terminal.stderr.write(removed);
 }
 

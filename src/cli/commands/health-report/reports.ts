@@ -5,6 +5,7 @@ import { UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import { type Column, renderList } from "../../terminal/output.ts";
+import { jsonText } from "../../terminal/printable.ts";
 import { printDone } from "../../terminal/printing.ts";
 import { clockTime, isoTime, parseDuration } from "../../terminal/times.ts";
 import { HEALTH_TEMPLATES } from "./templates.ts";
@@ -113,7 +114,7 @@ async function printReport(session: Session, report: HealthReport): Promise<void
     return;
   }
   const { yamlOf } = await import("../../terminal/output.ts");
-  session.terminal.stdout.write(style.format === "yaml" ? await yamlOf(json) : `${JSON.stringify(json, null, 2)}\n`);
+  session.terminal.stdout.write(style.format === "yaml" ? await yamlOf(json) : `${jsonText(json, 2)}\n`);
 }
 
 async function reportFrom(session: Session, options: AddReportOptions): Promise<HealthReport> {

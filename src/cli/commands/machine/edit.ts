@@ -9,7 +9,7 @@ import {
 } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
-import { printOne } from "../../terminal/printing.ts";
+import { printLine, printOne } from "../../terminal/printing.ts";
 import { readDocument } from "../document/document-file.ts";
 import { machineThing, phaseOf } from "./view.ts";
 
@@ -139,6 +139,6 @@ function apply(machine: Machine, options: MachineFields): void {
 
 async function printMachine(session: Session, machine: Machine, sentence: string): Promise<void> {
   const style = session.style();
-  if (style.format === "table") session.terminal.stdout.write(`${sentence}\n`);
+  if (style.format === "table") printLine(session.terminal.stdout, `${sentence}`);
   else await printOne(session, machineThing(machine, [], style));
 }

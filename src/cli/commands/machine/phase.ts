@@ -2,7 +2,7 @@ import { type Machine, MachineService } from "../../../../contract/baremetal/v1/
 import { MachineLifecycleService } from "../../../../contract/millwright/v1/machine_pb.js";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
-import { printOne } from "../../terminal/printing.ts";
+import { printLine, printOne } from "../../terminal/printing.ts";
 import { conditionOf, effectiveOf, machineThing, phaseOf } from "./view.ts";
 
 export interface VerbOptions {
@@ -62,7 +62,7 @@ async function askToRetire(session: Session, machineId: string, yes: boolean): P
         "its node is neither drained nor removed, and what runs there goes on unseen. `machine enter-maintenance` empties it first."
       : "";
   if (yes) {
-    if (serves !== "") session.terminal.stderr.write(`note: ${serves}\n`);
+    if (serves !== "") printLine(session.terminal.stderr, `note: ${serves}`);
     return;
   }
   const what = [`Retire machine ${machineId} for good?`, serves].filter((text) => text !== "").join(" ");
@@ -79,6 +79,6 @@ async function printMoved(session: Session, { machine }: { readonly machine?: Ma
   if (!machine) throw new Error("the server answered without the machine");
   const style = session.style();
   if (style.format === "table")
-    session.terminal.stdout.write(`Machine ${machine.machineId} is ${phaseOf(machine)} now.\n`);
+    printLine(session.terminal.stdout, `Machine ${machine.machineId} is ${phaseOf(machine)} now.`);
   else await printOne(session, machineThing(machine, [], style));
 }

@@ -10,6 +10,7 @@ import type { Session } from "../../client/session.ts";
 import { type DnsmasqOptions, writeDnsmasq } from "../../netboot/dnsmasq.ts";
 import { makeEnvironment } from "../../netboot/environment.ts";
 import { moduleName, readModule, USUAL_MODULES } from "../../netboot/kernel-modules.ts";
+import { printLine } from "../../terminal/printing.ts";
 
 export interface DnsmasqCommandOptions extends DnsmasqOptions {
   readonly bootUrl?: string;
@@ -26,8 +27,8 @@ export async function writeDnsmasqFile(session: Session, options: DnsmasqCommand
   }
   writeWhole(options.out, "--out", text);
   if (globals.output === "table")
-    terminal.stdout.write(`${options.out}: check it with dnsmasq --test -C ${options.out}\n`);
-  else terminal.stdout.write(`${JSON.stringify({ file: options.out, server })}\n`);
+    printLine(terminal.stdout, `${options.out}: check it with dnsmasq --test -C ${options.out}`);
+  else printLine(terminal.stdout, `${JSON.stringify({ file: options.out, server })}`);
   return undefined;
 }
 
@@ -100,11 +101,11 @@ export async function writeEnvironment(
     return { path, bytes: data.length, digest: `sha256:${createHash("sha256").update(data).digest("hex")}` };
   });
   if (globals.output !== "table") {
-    terminal.stdout.write(`${JSON.stringify({ files: made, modules })}\n`);
+    printLine(terminal.stdout, `${JSON.stringify({ files: made, modules })}`);
     return undefined;
   }
-  for (const { path, bytes, digest } of made) terminal.stdout.write(`${path}  ${bytes} bytes  ${digest}\n`);
-  terminal.stdout.write(`drivers: ${modules.join(", ") || "those that the kernel has built in"}\n`);
+  for (const { path, bytes, digest } of made) printLine(terminal.stdout, `${path}  ${bytes} bytes  ${digest}`);
+  printLine(terminal.stdout, `drivers: ${modules.join(", ") || "those that the kernel has built in"}`);
   terminal.stderr.write(
     "Next: serve them (install.files_dir), name them in workflows of method image, and in install.erase.kernel and install.erase.initrd.\n",
   );

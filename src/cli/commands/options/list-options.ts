@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
+import { printLine } from "../../terminal/printing.ts";
 
 /** What every list takes, in the same words. */
 export interface ListOptions {
@@ -45,5 +46,5 @@ export function limitOf({ limit }: Pick<ListOptions, "limit">, most = MOST): num
 
 /** Beside the output, which stays what programs read. */
 export function printTotal({ terminal }: Session, shown: number, total: number | undefined): void {
-  if (total !== undefined) terminal.stderr.write(`${shown} of ${total}\n`);
+  if (total !== undefined) printLine(terminal.stderr, `${shown} of ${total}`);
 }

@@ -11,7 +11,7 @@ import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column, OneThing, Style } from "../../terminal/output.ts";
 import { printable } from "../../terminal/printable.ts";
-import { printDone, printList, printOne } from "../../terminal/printing.ts";
+import { printDone, printLine, printList, printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
 import { readDocument } from "../document/document-file.ts";
@@ -85,10 +85,10 @@ export async function createPlan(session: Session, { file }: { readonly file: st
   const client = await session.client(PlanCatalogService);
   const { plan: created, warnings } = await client.createPlan({ plan }, { signal: session.signal });
   if (!created) throw new Error("the server answered without the plan");
-  for (const warning of warnings) session.terminal.stderr.write(`warning: ${printable(warning)}\n`);
+  for (const warning of warnings) printLine(session.terminal.stderr, `warning: ${printable(warning)}`);
   const style = session.style();
   const steps = created.steps.length === 1 ? "1 step" : `${created.steps.length} steps`;
-  if (style.format === "table") session.terminal.stdout.write(`Plan ${created.planId} created, with ${steps}.\n`);
+  if (style.format === "table") printLine(session.terminal.stdout, `Plan ${created.planId} created, with ${steps}.`);
   else await printOne(session, planThing(created, style));
 }
 

@@ -7,7 +7,7 @@ import { unlessRefused } from "../../client/unless-refused.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import { namedList } from "../../terminal/named-list.ts";
 import { printable } from "../../terminal/printable.ts";
-import { printDone } from "../../terminal/printing.ts";
+import { printDone, printLine } from "../../terminal/printing.ts";
 import { parseDuration } from "../../terminal/times.ts";
 import { readMachines } from "../machine/read.ts";
 import { valueText } from "../options/list-options.ts";
@@ -52,7 +52,7 @@ export async function requestMaintenance(
     );
     const said = `Power shelf maintenance request submitted for ${ids.length} power shelves.`;
     // What programs read is the outcome, once; the line tells people that it has begun.
-    if (options.wait && session.style().format !== "table") session.terminal.stderr.write(`${said}\n`);
+    if (options.wait && session.style().format !== "table") printLine(session.terminal.stderr, `${said}`);
     else await printDone(session, said, { operation, power_shelf_ids: ids });
   };
   if (!options.wait) {
@@ -83,7 +83,7 @@ export async function cancelRequests(session: Session, options: CancelOptions): 
     } catch (error) {
       if (session.signal.aborted || ids.length === 1) throw error;
       const { message, exitCode } = await describeFailure(error, undefined);
-      session.terminal.stderr.write(`error: ${printable(message)}\n`);
+      printLine(session.terminal.stderr, `error: ${printable(message)}`);
       refused ??= exitCode;
     }
   }

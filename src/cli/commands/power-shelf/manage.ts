@@ -3,7 +3,7 @@ import { PowerShelfService, TlsTrustModeSchema } from "../../../../contract/mill
 import { enumNumber } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
-import { printDone, printOne } from "../../terminal/printing.ts";
+import { printDone, printLine, printOne } from "../../terminal/printing.ts";
 import { type PasswordOptions, readBmcPassword } from "../../terminal/secret-input.ts";
 import { shelfThing } from "./view.ts";
 
@@ -40,7 +40,7 @@ export async function createPowerShelf(session: Session, options: CreateOptions)
   if (!powerShelf) throw new Error("the server answered without the power shelf");
   const style = session.style();
   if (style.format === "table")
-    session.terminal.stdout.write(`Power shelf ${powerShelf.id} created; it is ${powerShelf.state}.\n`);
+    printLine(session.terminal.stdout, `Power shelf ${powerShelf.id} created; it is ${powerShelf.state}.`);
   else await printOne(session, shelfThing(powerShelf, style));
 }
 

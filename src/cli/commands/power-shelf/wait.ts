@@ -4,6 +4,7 @@ import { followEvents } from "../../client/events.ts";
 import type { Session } from "../../client/session.ts";
 import { createLiveView, type LiveView } from "../../terminal/live-view.ts";
 import { type Column, renderChange, renderList } from "../../terminal/output.ts";
+import { printLine } from "../../terminal/printing.ts";
 import type { Tone } from "../../terminal/table.ts";
 import { describeDuration } from "../../terminal/times.ts";
 import { widthOf } from "../../terminal/wrap-words.ts";
@@ -172,8 +173,9 @@ async function summarise(
   if (!isForPeople(session))
     terminal.stdout.write(await renderList({ items: ended.all, columns: ended.columns, json: toJson }, style));
   else
-    terminal.stdout.write(
-      `${completed.length} of ${ended.all.length} completed after ${describeDuration(ended.tookMs)}.\n`,
+    printLine(
+      terminal.stdout,
+      `${completed.length} of ${ended.all.length} completed after ${describeDuration(ended.tookMs)}.`,
     );
   if (pending.length > 0) {
     throw new CliError(

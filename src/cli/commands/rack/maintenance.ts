@@ -2,7 +2,7 @@ import { type Rack, RackService } from "../../../../contract/millwright/v1/rack_
 import { CliError, EXIT, UsageError } from "../../client/errors.ts";
 import { followEvents } from "../../client/events.ts";
 import type { Session } from "../../client/session.ts";
-import { printDone } from "../../terminal/printing.ts";
+import { printDone, printLine } from "../../terminal/printing.ts";
 import { actOnEach, chosenIds, type Done, printResults, type Result, resultOf } from "../device/many.ts";
 import type { Chosen } from "../device/many-options.ts";
 import { readRacks } from "./list.ts";
@@ -147,14 +147,14 @@ async function awaitEnd(session: Session, id: string, requestId: string): Promis
     if (followed.type !== "ready" && followed.event.id !== id) continue;
     const { rack } = await client.getRack({ id }, { signal: session.signal });
     if (!rack) continue;
-    if (rack.stateText !== shown) session.terminal.stderr.write(`${rack.id}  ${rack.stateText}\n`);
+    if (rack.stateText !== shown) printLine(session.terminal.stderr, `${rack.id}  ${rack.stateText}`);
     shown = rack.stateText;
     const isPending = rack.pendingRequests.some((request) => request.id === requestId);
     if (isPending || (rack.state !== "ready" && rack.state !== "error")) continue;
     const ended = rack.lastRequests.find((request) => request.id === requestId);
     return endOf(rack, ended?.outcome ?? "ended, and another one came after it", ended?.message ?? "");
   }
-  session.terminal.stderr.write(`Stopped waiting; the maintenance goes on: millwright rack show ${id} --watch\n`);
+  printLine(session.terminal.stderr, `Stopped waiting; the maintenance goes on: millwright rack show ${id} --watch`);
   throw new CliError(EXIT.interrupted, "interrupted");
 }
 

@@ -4,7 +4,7 @@ import { type ChildRun, RunActionsService } from "../../../../contract/millwrigh
 import { describeFailure, type ExitCode } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import { printable } from "../../terminal/printable.ts";
-import { printList } from "../../terminal/printing.ts";
+import { printLine, printList } from "../../terminal/printing.ts";
 import { readRun, runJson, type ShownRun } from "./record.ts";
 import { printRun, runColumns } from "./view.ts";
 
@@ -25,7 +25,7 @@ export async function cancelRuns(session: Session, ids: readonly string[]): Prom
     } catch (error) {
       if (session.signal.aborted) throw error;
       const { message, exitCode } = await describeFailure(error, undefined);
-      session.terminal.stderr.write(`error: ${printable(message)}\n`);
+      printLine(session.terminal.stderr, `error: ${printable(message)}`);
       refused ??= exitCode;
     }
   }
@@ -52,10 +52,11 @@ function sayWhatFollows({ terminal }: Session, { run, parent, children }: ShownR
   const { runId } = run;
   const active = children.filter(isActive).length;
   const those = active === 1 ? "the run that it has started ends" : `the ${active} runs that it has started end`;
-  terminal.stderr.write(
+  printLine(
+    terminal.stderr,
     active === 0
-      ? `Canceling ${runId}: it undoes first what it has begun. Follow it: millwright run logs ${runId} --follow\n`
-      : `Canceling ${runId}: ${those} first, undoing what was begun. Follow it: millwright run watch ${runId}\n`,
+      ? `Canceling ${runId}: it undoes first what it has begun. Follow it: millwright run logs ${runId} --follow`
+      : `Canceling ${runId}: ${those} first, undoing what was begun. Follow it: millwright run watch ${runId}`,
   );
-  if (parent) terminal.stderr.write(`Run ${parent.runId} (step ${parent.step}) counts ${runId} as failed.\n`);
+  if (parent) printLine(terminal.stderr, `Run ${parent.runId} (step ${parent.step}) counts ${runId} as failed.`);
 }

@@ -4,6 +4,7 @@ import { unlessRefused } from "../../client/unless-refused.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import { namedList } from "../../terminal/named-list.ts";
 import { printable } from "../../terminal/printable.ts";
+import { printLine } from "../../terminal/printing.ts";
 import { valueText } from "../options/list-options.ts";
 
 export interface ToStart extends ConfirmOptions {
@@ -29,7 +30,7 @@ export async function confirmStart(session: Session, start: ToStart): Promise<vo
     if (preview && preview.disturbsCluster !== "")
       disturbed.push(`${machineId} (serves cluster ${preview.disturbsCluster}, not drained)`);
   }
-  for (const warning of warnings) session.terminal.stderr.write(`warning: ${printable(warning)}\n`);
+  for (const warning of warnings) printLine(session.terminal.stderr, `warning: ${printable(warning)}`);
   if (yes || disturbed.length === 0) return;
   await confirm(session, {
     what: `${type || `Plan ${planId}`} disturbs ${namedList(disturbed, MOST_NAMED)}. Start it?`,

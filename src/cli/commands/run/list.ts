@@ -4,7 +4,7 @@ import { RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { isConnectError, UsageError } from "../../client/errors.ts";
 import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
-import { printList } from "../../terminal/printing.ts";
+import { printLine, printList } from "../../terminal/printing.ts";
 import { kindOf } from "../event/kind.ts";
 import { joinFilters, type ListOptions, limitOf, printTotal, valueText } from "../options/list-options.ts";
 import { runJson, type ShownRun, shownOf } from "./record.ts";
@@ -55,7 +55,7 @@ export async function listRuns(session: Session, options: ListRunsOptions): Prom
   await printList(session, { items, columns: runColumns(style, options.children), json: runJson }, "No runs.");
   printTotal(session, items.length, total);
   if (hasMore && total === undefined && style.format === "table")
-    session.terminal.stderr.write(`There are more; --limit ${items.length * 10} shows more, --total counts them.\n`);
+    printLine(session.terminal.stderr, `There are more; --limit ${items.length * 10} shows more, --total counts them.`);
 }
 
 /** All that the filter admits. */

@@ -3,6 +3,7 @@ import type { LogChunk } from "../../../../contract/baremetal/v1/baremetal_pb.js
 import { RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { isDisconnection, reasonOf, systemCodeOf, wasCut } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
+import { printLine } from "../../terminal/printing.ts";
 
 export type LogText = Pick<LogChunk, "seq" | "ts" | "step" | "stream"> & { readonly text: string };
 
@@ -54,7 +55,7 @@ export async function* readRunLog(
       // nothing came: a run that waits for its machine has no log yet.
       wasHeard ||= systemCodeOf(error) === undefined || (wasCut(error) && now - calledAt > LASTED_MS);
       if (!wasHeard || (lost && now - lost.at > PATIENCE_MS)) throw error;
-      if (!lost) terminal.stderr.write(`connection lost (${reasonOf(error)}); trying again\n`);
+      if (!lost) printLine(terminal.stderr, `connection lost (${reasonOf(error)}); trying again`);
       lost = { at: lost?.at ?? now, pauseMs: Math.min((lost?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2, MOST_PAUSE_MS) };
       await pause(lost.pauseMs, undefined, { signal });
     }

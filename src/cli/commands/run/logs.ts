@@ -1,5 +1,6 @@
 import type { Session } from "../../client/session.ts";
 import { type Column, renderChange, renderHead } from "../../terminal/output.ts";
+import { printableLog } from "../../terminal/printable.ts";
 import { isoTime } from "../../terminal/times.ts";
 import { type LogText, readRunLog } from "./log-reader.ts";
 
@@ -27,7 +28,7 @@ export async function runLogs(session: Session, id: string, { follow = false }: 
   const style = session.style();
   if (style.format !== "table") session.terminal.stdout.write(await renderHead(logColumns, style));
   for await (const log of readRunLog(session, { runId: id, follow })) {
-    if (style.format === "table") session.terminal.stdout.write(log.text);
+    if (style.format === "table") session.terminal.stdout.write(printableLog(log.text));
     else session.terminal.stdout.write(await renderChange({ columns: logColumns, json: logJson }, log, style));
   }
 }

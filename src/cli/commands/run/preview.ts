@@ -9,7 +9,7 @@ import { EXIT } from "../../client/errors.ts";
 import { enumWord, jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column, OneThing, Section, Style } from "../../terminal/output.ts";
-import { printList, printOne } from "../../terminal/printing.ts";
+import { printLine, printList, printOne } from "../../terminal/printing.ts";
 import { tableOf } from "../../terminal/table.ts";
 import { describeDuration, toMilliseconds } from "../../terminal/times.ts";
 import { payloadText } from "../plan/manage.ts";
@@ -37,8 +37,9 @@ export async function previewMany(session: Session, asked: ToPreview): Promise<n
   await printList(session, listingOf(previews), "");
   const disturbed = previews.filter(({ preview }) => preview.disturbsCluster !== "").length;
   const blocked = previews.filter((each) => !isFree(each)).length;
-  session.terminal.stderr.write(
-    `${previews.length} machines match; ${blocked} would be refused or wait, ${disturbed} serve a cluster and are not drained. Nothing was started.\n`,
+  printLine(
+    session.terminal.stderr,
+    `${previews.length} machines match; ${blocked} would be refused or wait, ${disturbed} serve a cluster and are not drained. Nothing was started.`,
   );
   return exitCodeOf(previews);
 }

@@ -3,7 +3,7 @@ import { describeFailure, EXIT, type ExitCode } from "../../client/errors.ts";
 import { followEvents } from "../../client/events.ts";
 import type { Session } from "../../client/session.ts";
 import { printable } from "../../terminal/printable.ts";
-import { printList } from "../../terminal/printing.ts";
+import { printLine, printList } from "../../terminal/printing.ts";
 import { readRun, runJson, type ShownRun } from "./record.ts";
 import { runColumns } from "./view.ts";
 
@@ -24,7 +24,7 @@ export async function startMany(session: Session, { on, wait, start }: StartMany
     } catch (error) {
       if (session.signal.aborted) throw error;
       const { message, exitCode } = await describeFailure(error, undefined);
-      session.terminal.stderr.write(`error: ${id}: ${printable(message)}\n`);
+      printLine(session.terminal.stderr, `error: ${id}: ${printable(message)}`);
       refused ??= exitCode;
     }
   }
@@ -63,7 +63,7 @@ async function followToEnd(session: Session, started: readonly ShownRun[]): Prom
     if (!wasActive || isActive(shown)) return;
     const { message, phase } = shown.run;
     const why = message === "" ? "" : `: ${printable(message)}`;
-    session.terminal.stderr.write(`${shown.target.id}: ${Run_Phase[phase]}${why} (${id})\n`);
+    printLine(session.terminal.stderr, `${shown.target.id}: ${Run_Phase[phase]}${why} (${id})`);
   };
   if (runs.size === 0) return [];
   for await (const followed of followEvents(

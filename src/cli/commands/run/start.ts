@@ -3,6 +3,7 @@ import { Run_Phase, RunService } from "../../../../contract/baremetal/v1/baremet
 import { EXIT, UsageError } from "../../client/errors.ts";
 import type { Session } from "../../client/session.ts";
 import type { ConfirmOptions } from "../../terminal/confirm.ts";
+import { printLine } from "../../terminal/printing.ts";
 import { readRunLog } from "./log-reader.ts";
 import { sinkOf } from "./logs.ts";
 import { readRun, type ShownRun } from "./record.ts";
@@ -71,14 +72,14 @@ export async function showStarted(
     await printRun(session, asStarted ?? (await readRun(session, runId)));
     return undefined;
   }
-  session.terminal.stderr.write(`${runId}\n`);
+  printLine(session.terminal.stderr, `${runId}`);
   // For programs standard output has the result and nothing else.
   const aside = session.style().format === "table" ? undefined : session.terminal.stderr;
   try {
     for await (const { stream, text } of readRunLog(session, { runId, follow: true, isConnected: true }))
       (aside ?? sinkOf(session, stream)).write(text);
   } catch (error) {
-    session.terminal.stderr.write(`The run goes on. Follow it: millwright run logs ${runId} --follow\n`);
+    printLine(session.terminal.stderr, `The run goes on. Follow it: millwright run logs ${runId} --follow`);
     throw error;
   }
   const ended = await readRun(session, runId);

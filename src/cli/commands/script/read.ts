@@ -8,6 +8,7 @@ import {
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column } from "../../terminal/output.ts";
+import { printableLines } from "../../terminal/printable.ts";
 import { printList, printOne } from "../../terminal/printing.ts";
 
 const originOf = ({ origin }: Script): string => (origin === Script_Origin.SITE ? "site" : "shipped");
@@ -44,6 +45,6 @@ export async function showScript(session: Session, ref: string): Promise<undefin
       ["Size", `${script.sizeBytes} bytes`],
       ["Plans", script.planIds.join(", ")],
     ],
-    sections: [{ title: "Text", body: `${text.trimEnd()}\n` }],
+    sections: [{ title: "Text", body: `${printableLines(text.trimEnd())}\n` }],
   });
 }

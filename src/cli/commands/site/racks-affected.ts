@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { Session } from "../../client/session.ts";
+import { printLine } from "../../terminal/printing.ts";
 import { readRacks } from "../rack/list.ts";
 import type { Change } from "./difference.ts";
 import type { Row } from "./sections.ts";
@@ -68,7 +69,8 @@ export async function tellAffected(session: Session, { profiles, racks }: Affect
     .map(({ id }) => id);
   if (again.length === 0) return;
   const which = again.length === 1 ? "1 rack is" : `${again.length} racks are`;
-  session.terminal.stderr.write(
-    `${which} discovered and maintained again by these changes: ${fewOf(again)} (rack.maintenance_at_once says how many at a time)\n`,
+  printLine(
+    session.terminal.stderr,
+    `${which} discovered and maintained again by these changes: ${fewOf(again)} (rack.maintenance_at_once says how many at a time)`,
   );
 }

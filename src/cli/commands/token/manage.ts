@@ -5,7 +5,7 @@ import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
-import { printDone, printList } from "../../terminal/printing.ts";
+import { printDone, printLine, printList } from "../../terminal/printing.ts";
 import { clockTime, isoTime, parseDuration, toDate } from "../../terminal/times.ts";
 import type { ListOptions } from "../options/list-options.ts";
 import { readList } from "../options/read-list.ts";
@@ -37,8 +37,8 @@ export async function createToken(session: Session, name: string, options: Creat
   // The token alone goes to standard output, so that it can be sent straight into a file.
   if (session.style().format === "table") {
     const until = validUntil ? `, valid until ${clockTime(validUntil)}` : "";
-    session.terminal.stderr.write(`Token ${id} for ${name}${until}; it is shown only this once:\n`);
-    session.terminal.stdout.write(`${token}\n`);
+    printLine(session.terminal.stderr, `Token ${id} for ${name}${until}; it is shown only this once:`);
+    printLine(session.terminal.stdout, `${token}`);
     return;
   }
   await printDone(session, "", { id, name, token, ...(validUntil && { valid_until: isoTime(validUntil) }) });

@@ -32,6 +32,15 @@ describe("a machine is failing", () => {
     expect(phasesIn(seen(type, false))).toEqual([]);
   });
 
+  test.each(["NoEndpoint", "OffOnPurpose"])(
+    "not when it is not reached for a reason that somebody wants: %s",
+    (reason) => {
+      const excused = [seen("Reachable", false), seen("BMCReachable", false)].map((one) => ({ ...one, reason }));
+      expect(phasesIn(...excused)).toEqual([]);
+      expect(phasesIn(...excused, seen("Degraded", true))).toEqual(allBut("RETIRED"));
+    },
+  );
+
   test("not while nobody has looked", () => {
     expect(phasesIn()).toEqual([]);
   });

@@ -14,6 +14,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { fingerprintOf } from "../../capabilities/host-key.ts";
 import type { Play } from "../../capabilities/local/playbooks.ts";
 import type { SshTarget } from "../../capabilities/ssh-target.ts";
 import type { StreamCall } from "../../capabilities/stream.ts";
@@ -25,12 +26,16 @@ const root = mkdtempSync(join(tmpdir(), "millwright-ansible-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** A provider whose `ansible-playbook` is this shell script. */
-function providerOf(name: string, script: string, path = `:${process.env.PATH}`) {
+function providerOf(name: string, script: string, path = `:${process.env.PATH}`, shownKey?: string) {
   const bin = join(root, name);
   mkdirSync(bin);
   writeFileSync(join(bin, "ansible-playbook"), `#!/bin/sh\n${script}\n`);
   chmodSync(join(bin, "ansible-playbook"), 0o755);
-  const exec = { readHostKey: () => Promise.reject(new Error("the key is known")) };
+  const readHostKey = async () => {
+    if (shownKey === undefined) throw new Error("the key is known");
+    return shownKey;
+  };
+  const exec = { readHostKey };
   const { playbooks } = createAnsibleProvider({ exec, path: `${bin}${path}` }).can;
   if (playbooks === undefined) throw new Error("ansible-playbook is there");
   return playbooks;
@@ -72,6 +77,25 @@ const directoriesWith = (key: string): string[] =>
       .filter((directory) => existsSync(join(directory, "key")))
       .filter((directory) => readFileSync(join(directory, "key"), "utf8").includes(key)),
   );
+
+describe("a play on a machine that is pinned by the fingerprint of its key", () => {
+  const [pinned, other] = ["ssh-ed25519 AAAA", "ssh-ed25519 BBBB"];
+  const target = { ...targetOf("k0"), hostKey: fingerprintOf(pinned) };
+
+  test("is run where the machine shows that key", async () => {
+    const play = aPlay();
+    const playbooks = providerOf("right-key", "echo ran", undefined, pinned);
+    expect(await playbooks.run(target, play, streamFor(20))).toBe(0);
+    expect(play.said()).toContain("ran");
+  });
+
+  test("is not begun where the machine shows another key", async () => {
+    const play = aPlay();
+    const run = providerOf("wrong-key", "echo ran", undefined, other).run(target, play, streamFor(20));
+    await expect(run).rejects.toMatchObject({ code: "host_key_changed" });
+    expect(play.said()).toBe("");
+  });
+});
 
 describe("a play", () => {
   // Without our mark and in a session of its own: nothing tells that the process is of the play.

@@ -63,6 +63,13 @@ describe("a boot script", () => {
     expect(text).toContain("kernel http://10.0.0.1:8080/files/k http://10.0.0.1:8080 m-1 02:00:5e:10:00:01 10.0.0.7 ");
   });
 
+  test.each([
+    { method: "chain", chain_url: `http://b/x.ipxe?t=${variable("token")}` },
+    { method: "sanboot", iso_url: `http://b/x.ipxe?t=${variable("token")}` },
+  ] as const)("gives the token of the boot to what it loads by $method", (boot) => {
+    expect(script(INSTALL, { token: "t0ken", boot })).toContain("http://b/x.ipxe?t=t0ken || goto failed");
+  });
+
   test("says where this boot finds its seed", () => {
     const cmdline = `ds=nocloud-net;s=${variable("seed")}`;
     const text = script(INSTALL, { token: "t0ken", boot: { method: "kernel", kernel_url: "/files/k", cmdline } });

@@ -35,7 +35,7 @@ describe("accounts", () => {
     expect(accounts.check("root", "p:w")).toBe("right");
   });
 
-  test("a right password in between starts the count anew", () => {
+  test("a right password in between starts the count again", () => {
     const { accounts } = accountsOnTheBench();
     for (let round = 0; round < 5; round += 1) {
       accounts.check("root", "x");

@@ -118,7 +118,7 @@ describe("kubectl on a node", () => {
   });
 });
 
-test("a kubelet of another version shows in the cluster once it was started anew", async () => {
+test("a kubelet of another version shows in the cluster once it was started again", async () => {
   const machine = row(1);
   using shell = await signIn(machine);
   const version = async () => (await node(machine.machine_id)).status.nodeInfo.kubeletVersion;

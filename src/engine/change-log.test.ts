@@ -106,7 +106,7 @@ test("tells when a thing starts failing and when it has recovered, and nothing i
   expect(lines).toEqual([FAILING, RECOVERED]);
 });
 
-test("tells it again when the thing fails anew after it had recovered", () => {
+test("tells it once more when the thing fails again after it had recovered", () => {
   const { lines, see } = listen();
   see(failing, null, failing);
   expect(lines).toEqual([FAILING, RECOVERED, FAILING]);

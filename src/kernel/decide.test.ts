@@ -256,7 +256,7 @@ describe("a verb", () => {
   });
 });
 
-test("a state is entered anew by another name, or by something else that it carries", () => {
+test("a state is entered again by another name, or by something else that it carries", () => {
   const carrying = oven({ state: { name: "baking", request: { id: "r1", tray: [1, 2] } } });
   const carried = { request: { id: "r1", tray: [1, 2] } };
   expect(changesState(carrying, { to: "baking", carried })).toBe(false);

@@ -204,7 +204,7 @@ describe("events of devices", { timeout: 180_000 }, () => {
     },
   );
 
-  test("are followed anew at once with other credentials, and no more once the device is deleted", async () => {
+  test("are followed again at once with other credentials, and no more once the device is deleted", async () => {
     await untilLive(shelf);
     const { opened } = (await truth(shelf)).event_streams;
     const { bmc_username: bmcUsername, bmc_password: bmcPassword } = shelfRow;

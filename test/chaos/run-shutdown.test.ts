@@ -92,7 +92,7 @@ describe("a server that is stopped", { timeout: 120_000 }, () => {
     await stop(successor);
   });
 
-  test("with --cancel-runs cancels them, and takes back what they had begun, before it ends", async () => {
+  test("with --cancel-runs cancels them, and undoes what they had begun, before it ends", async () => {
     const server = await serve({}, ["--cancel-runs"]);
     const machines = await startRepaves(server, 3);
     await stop(server);

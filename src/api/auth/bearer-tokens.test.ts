@@ -92,7 +92,7 @@ describe("bearer tokens", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("that are unknown are refused each time anew, and never repeated in the error", async () => {
+  test("that are unknown are refused each time, and never repeated in the error", async () => {
     const { identify } = tokens();
     verdict = { status: "unknown" };
     const error = await identify("hunter2").catch((caught: unknown) => caught);

@@ -43,7 +43,7 @@ const BY_REST = [
   ["node deprovision x", "x"],
 ] as const;
 
-describe("what cannot be taken back asks first", () => {
+describe("what cannot be undone asks first", () => {
   test.each(BY_RPC)("`%s` does nothing unless %s is typed, or --yes was given", async (line, answer) => {
     const done: string[] = [];
     const routes = (router: ConnectRouter) => serveRemovals(router, done);

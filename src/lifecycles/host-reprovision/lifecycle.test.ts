@@ -70,7 +70,7 @@ describe("retries", () => {
     });
   });
 
-  test("begin anew once the firmware is proven", () => {
+  test("begin again once the firmware is proven", () => {
     expect(follow(hostReprovisionLifecycle, host("checking_firmware_v2"), other("firmware_proven"))).toMatchObject({
       to: "ready",
       facts: { retryCount: 0, exhausted: false },

@@ -151,7 +151,7 @@ describe("reports", () => {
   });
 });
 
-test("a node that is to erase its disks is looked at again, and says how many were read back", async () => {
+test("a node that is to erase its disks is checked again, and says how many were read back", async () => {
   const disk = (name: string, verified: boolean) => ({ disk: name, serial: null, method: "overwrite", verified });
   const erasedDisks = [disk("/dev/sda", true), disk("/dev/sdb", false)];
   const looked = await installHandlers.deprovisioning?.(install("deprovisioning", { facts: facts({ erasedDisks }) }), {

@@ -61,7 +61,7 @@ describe("an observation", () => {
   });
 });
 
-test("a condition holds when it was seen to be true, and not when it was never looked at", () => {
+test("a condition holds when it was seen to be true, and not when it was never checked", () => {
   expect(holds(before, "Reachable")).toBe(true);
   expect(holds([reachable(false)], "Reachable")).toBe(false);
   expect(holds(before, "BMCReachable")).toBe(false);

@@ -127,6 +127,16 @@ describe("Reachable and BMCReachable", () => {
     expect(observed).toContainEqual(expect.objectContaining({ type: "BMCReachable", message: "after 5s" }));
   });
 
+  test.each([
+    ["is off, as its BMC says", { run: "run-1" }, "off", "false OffOnPurpose"],
+    ["was switched on again by somebody", { run: "run-1" }, "on", "false NoAnswer"],
+    ["is off, and nobody meant it to be", null, "off", "false NoAnswer"],
+  ] as const)("a machine that %s: why it is not reached", (_, offOnPurpose, power, expected) => {
+    const machine = machineWith({ facts: { offOnPurpose }, conditions: [condition("Reachable", true)] });
+    const silent = sighting({ ssh: missed(), bmc: seen({ ...WELL, power }) });
+    expect(said(machine, silent, "Reachable", { Reachable: 1 })).toBe(expected);
+  });
+
   test("a BMC that does not answer while a rack works on the machine calls nobody, and one further miss without the rack does", () => {
     const machine = machineWith({ conditions: [condition("BMCReachable", true)] });
     const off = sighting({ bmc: missed() });
@@ -339,7 +349,7 @@ describe("what a node tells of its machine's boot", () => {
       {},
     ).facts.bootId;
 
-  test("is not taken from before the end of the run that booted it anew", () => {
+  test("is not taken from before the end of the run that booted it again", () => {
     expect(learnt(later(60))).toBeUndefined();
     expect(learnt(later(62))).toBe("b-1");
   });
@@ -349,7 +359,7 @@ describe("the cluster in which a machine serves", () => {
   const learnt = (given: Given, node: ListedNode | null) =>
     interpretSighting(machineWith(given), sighting({ node: inCluster(node) }), {}).facts.joinedCluster;
 
-  test("is learnt from its Ready node, once, and anew when it is another one", () => {
+  test("is learnt from its Ready node, once, and again when it is another one", () => {
     expect(learnt({}, NODE)).toBe("c1");
     expect(learnt({ facts: { joinedCluster: "c1" } }, NODE)).toBeUndefined();
     expect(learnt({ facts: { joinedCluster: "c2" } }, NODE)).toBe("c1");

@@ -137,7 +137,7 @@ describe("versions", () => {
     expect(asked[1]?.headers["x-openstack-ironic-api-version"]).toBe("1.89");
   });
 
-  test("are found out anew when an older service stands there", async () => {
+  test("are found out again when an older service stands there", async () => {
     await off();
     newest = "1.60";
     replies[NODE] = [faulty(406, "Version 1.82 was requested but is not supported"), ok(aNode)];

@@ -35,7 +35,7 @@ test("one whose answer was lost may be given less", () => {
   expect(isAwaited("off")).toBe(false);
 });
 
-test("a state that was reached and undone is asked for anew", () => {
+test("a state that was reached and undone is asked for again", () => {
   commands.note("bmc", "off");
   commands.forget("bmc");
   expect(isAwaited("off")).toBe(false);

@@ -13,7 +13,7 @@ describe("a cancel", () => {
     expect(bench.device.undone).toBe(0);
   });
 
-  test("takes back what can be taken back, and ends", async () => {
+  test("undoes what can be undone, and ends", async () => {
     const bench = new Bench();
     await bench.announce();
     bench.cancelRequestedAt = bench.now;
@@ -25,7 +25,7 @@ describe("a cancel", () => {
     expect(bench.device.undone).toBe(1);
   });
 
-  test("ends also when nothing can be taken back, and lists what may be left", async () => {
+  test("ends also when nothing can be undone, and lists what may be left", async () => {
     const bench = new Bench();
     await bench.announce();
     bench.cancelRequestedAt = bench.now;
@@ -35,7 +35,7 @@ describe("a cancel", () => {
     expect(outcome.facts?.residue).toEqual([expect.stringContaining("the BMC is dead")]);
   });
 
-  test("lists what a step has done for good although it was taken back, and tells the machine", async () => {
+  test("lists what a step has done for good although it was undone, and tells the machine", async () => {
     const bench = new Bench();
     await bench.announce();
     bench.cancelRequestedAt = bench.now;
@@ -71,7 +71,7 @@ describe("a cancel", () => {
     expect(bench.device.undone).toBe(1);
   });
 
-  test("that interrupts an action is no failed attempt, and takes back by what was noted before it", async () => {
+  test("that interrupts an action is no failed attempt, and undoes by what was noted before it", async () => {
     const bench = new Bench();
     await bench.announce();
     const before = bench.steps;
@@ -91,7 +91,7 @@ describe("a cancel", () => {
     expect(bench.device).toMatchObject({ acts: 1, undone: 1 });
   });
 
-  test("passes on what the attempt before it had left and it could not take back either", async () => {
+  test("passes on what the attempt before it had left and it could not undo either", async () => {
     const bench = nextAttempt(await failedBench(), "restart_clean");
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     bench.cancelRequestedAt = bench.now;

@@ -340,7 +340,7 @@ describe("an action whose outcome was not written", () => {
     expect(bench.device.acts).toBe(1);
   });
 
-  test("is announced anew, and done, when the device has still not shown it after a while", async () => {
+  test("is announced again, and done, when the device has still not shown it after a while", async () => {
     const bench = new Bench();
     await bench.announce();
     await bench.lookInVain();
@@ -463,7 +463,7 @@ describe("an action without an answer", () => {
     expect(bench.steps).toMatchObject([{ retryCount: 0, unanswered: late.message }]);
   });
 
-  test("cannot be one that this process has announced and not begun: the next attempt begins anew", async () => {
+  test("cannot be one that this process has announced and not begun: the next attempt begins again", async () => {
     const bench = new Bench();
     await bench.announce();
     bench.now = new Date(bench.now.getTime() + 61_000);
@@ -508,7 +508,7 @@ describe("an action without an answer", () => {
     expect(bench.steps).toMatchObject([{ retryCount: 1, evidence: null, unanswered: null }]);
   });
 
-  test("that was refused begins anew, with evidence of its own", async () => {
+  test("that was refused begins again, with evidence of its own", async () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = new DeviceFailure("busy", "bmc", "come back later");
@@ -645,7 +645,7 @@ describe("a server without the provider of the run's machine", () => {
     );
   });
 
-  test("lists by name why it could not take back", async () => {
+  test("lists by name why it could not undo", async () => {
     const bench = new Bench();
     await bench.announce();
     Object.assign(bench.device.step, { needs: ["exec"] });

@@ -26,7 +26,7 @@ describe("what a proven step has set for the next boot", () => {
     return bench;
   }
 
-  test("is taken back when a later step fails, and set again before the attempt after it acts", async () => {
+  test("is undone when a later step fails, and set again before the attempt after it acts", async () => {
     const bench = await failingLater();
     expect(bench.device).toMatchObject({ acts: 1, undone: 1 });
     expect(bench.steps).toMatchObject([{ name: "first", state: "SUCCEEDED", takenBack: true }, { state: "FAILED" }]);
@@ -97,7 +97,7 @@ describe("what a proven step has set for the next boot", () => {
     },
   );
 
-  test("stays taken back where people have restarted the machine meanwhile", async () => {
+  test("stays undone where people have restarted the machine meanwhile", async () => {
     const bench = new Bench();
     bench.planned = ["arm", "boot", "last"];
     bench.action = "resume";

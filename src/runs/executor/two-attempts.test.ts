@@ -4,7 +4,7 @@ import { Bench, failedBench, nextAttempt, unsettledBench } from "../../../test/s
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 
 describe("a retry", () => {
-  test("does the failed step anew and leaves proven ones alone", async () => {
+  test("does the failed step again and leaves proven ones alone", async () => {
     const bench = new Bench();
     bench.planned = ["first", "second"];
     bench.maxRetries = 0;
@@ -46,7 +46,7 @@ describe("a resume", () => {
     expect(bench.device.acts).toBe(1);
   });
 
-  test("takes an old failure for no failure of its own: the step is done anew, with evidence of now", async () => {
+  test("takes an old failure for no failure of its own: the step is done again, with evidence of now", async () => {
     const bench = await failedBench();
     let failures = 0;
     const { probe } = bench.device.step;
@@ -86,7 +86,7 @@ describe("a resume", () => {
 });
 
 describe("a restart clean", () => {
-  test("takes back first, lists what stays, and begins from the first step", async () => {
+  test("undoes first, lists what stays, and begins from the first step", async () => {
     const bench = await failedBench(["first", "second"]);
     const undone = bench.device.undone;
     nextAttempt(bench, "restart_clean");
@@ -100,7 +100,7 @@ describe("a restart clean", () => {
     ]);
   });
 
-  test("goes on although nothing could be taken back, and says so at its end", async () => {
+  test("goes on although nothing could be undone, and says so at its end", async () => {
     const bench = await failedBench();
     nextAttempt(bench, "restart_clean");
     Object.assign(bench.device.step, { undo: () => Promise.reject(final("it has no eject")) });
@@ -123,7 +123,7 @@ describe("a restart clean", () => {
     expect(await bench.untilEnd()).toMatchObject({ event: "finished", facts: { residue: [] } });
   });
 
-  test("fails when it does not answer for as long as the step may take, and passes on what is to be taken back", async () => {
+  test("fails when it does not answer for as long as the step may take, and passes on what is to be undone", async () => {
     const bench = nextAttempt(await failedBench(), "restart_clean");
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("the BMC is dead")) });
     expect(await bench.untilEnd()).toMatchObject({
@@ -135,7 +135,7 @@ describe("a restart clean", () => {
     expect(nextAttempt(bench, "retry").takeBackFirst).toEqual({ step: "first", evidence: { seen: 0 } });
   });
 
-  test("that is canceled before it has taken back does so in its end", async () => {
+  test("that is canceled before it has undone does so in its end", async () => {
     const bench = await failedBench();
     const undone = bench.device.undone;
     nextAttempt(bench, "restart_clean");
@@ -146,7 +146,7 @@ describe("a restart clean", () => {
 });
 
 describe("a rerun", () => {
-  test("takes back first what was left open, and begins nothing before", async () => {
+  test("undoes first what was left open, and begins nothing before", async () => {
     const bench = await unsettledBench();
     nextAttempt(bench, "rerun");
     const { undone } = bench.device;

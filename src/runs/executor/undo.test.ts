@@ -10,7 +10,7 @@ import {
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 
 describe("a step that failed after it had begun", () => {
-  test("is taken back, for good and before another attempt alike", async () => {
+  test("is undone, for good and before another attempt alike", async () => {
     const bench = new Bench();
     bench.device.failActing = retryable("no answer");
     expect(await bench.untilEnd()).toMatchObject({ event: "step_failed", facts: { residue: [] } });
@@ -18,7 +18,7 @@ describe("a step that failed after it had begun", () => {
     expect(bench.steps).toMatchObject([{ state: "FAILED", toTakeBack: null }]);
   });
 
-  test("lists what could not be taken back, and keeps what is needed to try again", async () => {
+  test("lists what could not be undone, and keeps what is needed to try again", async () => {
     const bench = new Bench();
     bench.maxRetries = 0;
     bench.device.failActing = final("refused");
@@ -61,7 +61,7 @@ describe("a step that failed after it had begun", () => {
     expect(bench.steps).toMatchObject([{ state: "FAILED", message: "canceled: exit code 3", failing: null }]);
   });
 
-  test("is not taken back under an attempt that goes by its evidence", async () => {
+  test("is not undone under an attempt that goes by its evidence", async () => {
     const bench = new Bench();
     await bench.announce();
     bench.device.failActing = new DeviceFailure("unreachable", "bmc", "the connection was closed");
@@ -72,7 +72,7 @@ describe("a step that failed after it had begun", () => {
     expect(bench.steps).toMatchObject([{ retryCount: 1, toTakeBack: { seen: 0 } }]);
   });
 
-  test("lists what it has done for good although it was taken back, unless the device said no", async () => {
+  test("lists what it has done for good although it was undone, unless the device said no", async () => {
     const residueOf = async (failing: (bench: Bench) => void) => {
       const bench = new Bench();
       bench.maxRetries = 0;
@@ -98,7 +98,7 @@ describe("a step that failed after it had begun", () => {
     expect(refused).toEqual([]);
   });
 
-  describe("and could not be taken back then", () => {
+  describe("and could not be undone then", () => {
     const dead = () => Promise.reject(new DeviceFailure("unreachable", "bmc", "no route"));
 
     /** The first attempt has failed, and what it began goes on where nobody reaches it. */
@@ -115,7 +115,7 @@ describe("a step that failed after it had begun", () => {
       return bench;
     }
 
-    test("is taken back before another attempt begins", async () => {
+    test("is undone before another attempt begins", async () => {
       const bench = await betweenAttempts();
       for (let looks = 0; looks < 3; looks += 1) {
         const outcome = await bench.pass();
@@ -176,7 +176,7 @@ describe("a step that failed after it had begun", () => {
     });
   });
 
-  test("is taken back by a cancel that comes between two attempts", async () => {
+  test("is undone by a cancel that comes between two attempts", async () => {
     const bench = new Bench();
     Object.assign(bench.device.step, { undo: () => Promise.reject(retryable("not now")) });
     bench.device.failActing = retryable("no answer");
@@ -195,7 +195,7 @@ describe("a step that failed after it had begun", () => {
   });
 });
 
-describe("what cannot be taken back because we are not let in", () => {
+describe("what cannot be undone because we are not let in", () => {
   const UNDONE_FIRST = { step: "first", evidence: { seen: 0 } };
   const ACTIONS = ["retry", "rerun", "restart_clean"] as const;
 

@@ -47,7 +47,7 @@ describe("what an attempt has of the one before", () => {
     expect(takeBackFirst).toEqual({ step: "two", evidence: { seen: 2 } });
   });
 
-  test("retry has nothing to take back where the failed attempt took it back itself", () => {
+  test("retry has nothing to undo where the failed attempt undid it itself", () => {
     expect(inheritFrom(ended([proven, { ...failed, toTakeBack: null }]), "retry").takeBackFirst).toBeNull();
   });
 
@@ -72,7 +72,7 @@ describe("what an attempt has of the one before", () => {
     ]);
   });
 
-  test("resume takes back first what the last attempt left, when it was to begin anew", () => {
+  test("resume undoes first what the last attempt left, when it was to begin again", () => {
     const between = { ...failed, evidence: null, toTakeBack: { seen: 2 } };
     expect(inheritFrom(ended([proven, between]), "resume")).toMatchObject({
       steps: [{ name: proven.name }],
@@ -85,12 +85,12 @@ describe("what an attempt has of the one before", () => {
     });
   });
 
-  test("adopt looks by the same evidence, and has nothing to take back", () => {
+  test("adopt looks by the same evidence, and has nothing to undo", () => {
     const { steps } = inheritFrom(ended([proven, failed]), "adopt");
     expect(steps.at(-1)).toMatchObject({ name: "two", resumed: true, evidence: { seen: 2 }, toTakeBack: null });
   });
 
-  test("rerun takes back first what was left open, and has nothing else of it", () => {
+  test("rerun undoes first what was left open, and has nothing else of it", () => {
     const takeBackFirst = { step: "two", evidence: { seen: 2 } };
     expect(inheritFrom(ended([proven, failed]), "rerun")).toEqual({ steps: [], takeBackFirst });
     const settled = { ...failed, toTakeBack: null };
@@ -98,7 +98,7 @@ describe("what an attempt has of the one before", () => {
     expect(inheritFrom(ended([proven]), "rerun")).toEqual({ steps: [], takeBackFirst: null });
   });
 
-  test("is also what proven steps had set for the next boot, and could not be taken back", () => {
+  test("is also what proven steps had set for the next boot, and could not be undone", () => {
     const armed = { ...proven, takenBack: true, toTakeBack: { seen: 1 } };
     const [one, two] = [1, 2].map((seen) => ({ step: seen === 1 ? "one" : "two", evidence: { seen } }));
     const inheritedBy = (action: NextAttempt) => inheritFrom(ended([armed, failed]), action);
@@ -113,7 +113,7 @@ describe("what an attempt has of the one before", () => {
       expect(inheritedBy(action).steps[0]).toMatchObject({ carriedOver: true, takenBack: true, toTakeBack: null });
   });
 
-  test("restart clean takes back what was begun, also when the attempt before tried to", () => {
+  test("restart clean undoes what was begun, also when the attempt before tried to", () => {
     const takeBackFirst = { step: "two", evidence: { seen: 2 } };
     expect(inheritFrom(ended([proven, failed]), "restart_clean")).toEqual({ steps: [], takeBackFirst });
     expect(inheritFrom(ended([proven, { ...failed, toTakeBack: null }]), "restart_clean")).toEqual({
@@ -124,7 +124,7 @@ describe("what an attempt has of the one before", () => {
     expect(inheritFrom(ended([neverActed]), "restart_clean").takeBackFirst).toBeNull();
   });
 
-  test("is also what that one was to take back first, and ended before it had", () => {
+  test("is also what that one was to undo first, and ended before it had", () => {
     const takeBackFirst = { step: "two", evidence: { seen: 2 } };
     const canceledWhilePending = { ...inheritFrom(ended([proven, failed]), "retry") };
     expect(canceledWhilePending.takeBackFirst).toEqual(takeBackFirst);
@@ -138,7 +138,7 @@ describe("what an attempt has of the one before", () => {
     ]);
   });
 
-  test("is both what that one was to take back and what it knows of its own steps, and nothing twice", () => {
+  test("is both what that one was to undo and what it knows of its own steps, and nothing twice", () => {
     const armed = { ...proven, takenBack: true, toTakeBack: { seen: 1 } };
     const [one, two] = [1, 2].map((seen) => ({ step: seen === 1 ? "one" : "two", evidence: { seen } }));
     // It ended before it had cleared the boot source, and so before it asked for the step.

@@ -65,7 +65,7 @@ describe("a network change", () => {
       expect(here.notes).toEqual([]);
     });
 
-    test("that was taken back is found out at the old one", async () => {
+    test("that was reverted is found out at the old one", async () => {
       const { exec } = machineAt({ [anSsh.address]: "ended 9" });
       await expect(benchOf("net", { params }, { exec }).probe(evidence)).rejects.toThrow("taken back");
     });
@@ -155,7 +155,7 @@ describe("a network change", () => {
     });
   });
 
-  test("that is taken back later than its step ends is refused, be it so by the plan or by the run", () => {
+  test("that is reverted later than its step ends is refused, be it so by the plan or by the run", () => {
     const planned = (timeoutSeconds: number, params: Record<string, string>) =>
       validatePlan(
         { planId: "p", displayName: "", steps: [{ name: "net", kind: "net", timeoutSeconds, payload: { params } }] },

@@ -235,7 +235,7 @@ describe("an installation over the network", () => {
       });
     });
 
-    test.each(["protocol", "unreachable"] as const)("is not ordered anew for that (%s)", async (code) => {
+    test.each(["protocol", "unreachable"] as const)("is not ordered again for that (%s)", async (code) => {
       const report = await probe({ ...complete, can: failing(code) });
       expect(report).toMatchObject({ state: "unknown", callsPerson: true });
       // The system may be down by then.

@@ -271,7 +271,7 @@ describe("power shelves", () => {
     });
   });
 
-  test("get new credentials for their BMCs, and are looked at with them", async () => {
+  test("get new credentials for their BMCs, and are checked with them", async () => {
     const id = await it.addShelf("signed-in-anew");
     await it.db.execute("update work set wake_at = 'infinity' where id = $1", [id]);
     const wanted = { id, bmcUsername: "admin", bmcPassword: "c4nary-secret" };
@@ -307,7 +307,7 @@ describe("power shelves", () => {
     expect(logEntries[1]?.at).toBeUndefined();
   });
 
-  test("are looked at when asked for", async () => {
+  test("are checked on request", async () => {
     const id = await it.addShelf("refreshed");
     await it.db.execute("update work set wake_at = 'infinity' where id = $1", [id]);
     expect((await it.shelves.getPowerShelf({ id })).powerShelf?.nextCheckAt).toBeUndefined();

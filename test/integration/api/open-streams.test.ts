@@ -76,7 +76,7 @@ test("nobody loses a stream because callers cannot be looked up for a while", as
   stream.leave();
 });
 
-test("a stream that has ended is not looked at any more", async () => {
+test("a stream that has ended is not checked any more", async () => {
   const stream = await openStream({ every: hours(1), judge: () => {} });
   stream.leave();
   await failureOf(stream.next());

@@ -99,7 +99,7 @@ describe("trouble with one thing", () => {
     expect(await typesOf("w13")).toEqual(["failing"]);
   });
 
-  test("trouble is logged when it begins and when it is over, however often the thing is looked at", async () => {
+  test("trouble is logged when it begins and when it is over, however often the thing is checked", async () => {
     await placeWidgets(database.db, ["w"], "kicked");
     const lines: string[] = [];
     const at = (level: string) => (fields: object, message: string) => {
@@ -290,7 +290,7 @@ describe("failures of work", () => {
   });
 });
 
-describe("work is looked at", () => {
+describe("work gets a pass", () => {
   test("without waiting for the next poll when a request is recorded", async () => {
     await placeWidgets(database.db, ["w"], "idle");
     letNobodyPoll();
@@ -363,7 +363,7 @@ describe("work is looked at", () => {
 });
 
 describe("devices that hang", () => {
-  test("keep no other thing waiting, though more of them hang than may be looked at at a time", async () => {
+  test("keep no other thing waiting, though more of them hang than may be checked at a time", async () => {
     const hanging = names(8, "hanging");
     const others = names(40, "other");
     await placeWidgets(database.db, [...hanging, ...others], "kicked");

@@ -240,7 +240,7 @@ describe("a run", () => {
     expect(await first("run", id)).toBe(`millwright run logs ${id} --follow`);
   });
 
-  test("that was canceled can be resumed or done anew", async () => {
+  test("that was canceled can be resumed or done again", async () => {
     const id = await running();
     await set("runs", id, { state: "CANCELED" });
     expect(await first("run", id)).toBe(`millwright run resume ${id}`);
@@ -275,7 +275,7 @@ describe("a run", () => {
     expect(nextCommands[1]?.command).toBe(`millwright run retry ${id}`);
   });
 
-  test("whose leftovers nobody can take back tells how to begin without, and only then", async () => {
+  test("whose leftovers nobody can undo tells how to begin without, and only then", async () => {
     const machineId = await machine();
     const id = await failed(machineId, "what step reboot of the previous attempt left is not undone within 1m");
     const anew = `millwright run start --machine ${machineId} --type REBOOT`;
@@ -383,7 +383,7 @@ describe("a run", () => {
       expect(await first("run", id)).toBe(`millwright run retry ${id}`);
     });
 
-    test("begins anew by force only where nothing before the restart needs the system, or would be done again", async () => {
+    test("begins again by force only where nothing before the restart needs the system, or would be done again", async () => {
       const machineId = await machine();
       const id = await failed(machineId, IN_VAIN, NO_EFFECT);
       const planOf = (before: string) => ({

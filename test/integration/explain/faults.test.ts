@@ -419,7 +419,7 @@ describe.concurrent("a system that hangs while its BMC answers:", () => {
     return { machineId, runId };
   }
 
-  test("a gentle restart is in vain, and the forced one that is suggested first succeeds", async () => {
+  test("a gentle restart has no effect, and the forced one that is suggested first succeeds", async () => {
     const { machineId, runId } = await hung("plan-restart", "REBOOT");
     const { headline, nextCommands } = await explainOn(bench, "run", runId);
     expect(headline).toMatch(IDLE);
@@ -432,7 +432,7 @@ describe.concurrent("a system that hangs while its BMC answers:", () => {
     await untilSucceeded(machineId, runId);
   }, 120_000);
 
-  test("a script is retried in vain until it was reset, as is suggested, and then succeeds", async () => {
+  test("a script is retried without success until it was reset, as is suggested, and then succeeds", async () => {
     const { machineId, runId } = await hung("plan-script");
     const { headline, nextCommands } = await explainOn(bench, "run", runId);
     expect(headline).toMatch(/does not answer over SSH/);

@@ -124,7 +124,7 @@ describe("a migration", () => {
     expect(await nodeOf(spare.id), "nothing is installed on it after all").toMatchObject({ state: "discovered" });
   });
 
-  test("cannot be called off while the replacement is being installed, and nothing is taken back once that is active", async () => {
+  test("cannot be called off while the replacement is being installed, and nothing is undone once that is active", async () => {
     const node = await inUse();
     const spare = await api.register();
     expect((await migrate(node.id, spare.id)).status).toBe(200);

@@ -101,7 +101,7 @@ describe("one inventory", () => {
     );
   });
 
-  test("what is active is marked to be installed anew first, what a person queued is taken over, and what a run holds is left to it", async () => {
+  test("what is active is marked to be installed again first, what a person queued is taken over, and what a run holds is left to it", async () => {
     const machineId = await takeMachine();
     const firmware = bench.firmwareOf(machineId);
     await firmware.boot();
@@ -196,7 +196,7 @@ describe("while a run installs a node", () => {
     60_000,
   );
 
-  test("three failures of the node are one failed attempt of the step, which begins anew; after the last the run tells why", async () => {
+  test("three failures of the node are one failed attempt of the step, which begins again; after the last the run tells why", async () => {
     const machineId = await takeMachine();
     const { runId, firmware } = await beginInstall(machineId);
     const failThrice = async () => {

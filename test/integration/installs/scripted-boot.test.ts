@@ -198,7 +198,7 @@ describe("an approved machine", () => {
     await api.ask("PUT", "/api/v1/workflows/bad", { name: "bad", boot: boot(OTHER_DIGEST) });
   });
 
-  test("is not begun anew by its installer's own reboot", async () => {
+  test("is not begun again by its installer's own reboot", async () => {
     const machine = await approved("good");
     await machine.boot();
     await machine.report({ installation_status: "started" });

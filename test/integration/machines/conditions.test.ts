@@ -84,7 +84,7 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     await looks.becomes(id, "Reachable", true);
   });
 
-  test("Reachable is looked at through the jump host where there is one", async () => {
+  test("Reachable is checked through the jump host where there is one", async () => {
     const id = takeMachine("rack2");
     await looks.becomes(id, "Reachable", true, "SshAnswers");
     await bench.control("POST", `/devices/${id}/power`, { power: "off" });
@@ -290,14 +290,14 @@ describe.concurrent("shows within 30 s, and not before:", { timeout: 180_000 }, 
     expect(row?.facts).toMatchObject({ systemUuid: truth?.system_uuid, macs: truth?.mac_addresses });
   });
 
-  test("a retired machine is not looked at any more", async () => {
+  test("a retired machine is not checked any more", async () => {
     const id = takeMachine();
     await bench.lifecycle.retireMachine({ machineId: id, comment: "" });
     await looks.looked(takeMachine(), 2);
     expect(await bench.db.query("select 1 from condition_looks where machine_id = $1", [id])).toEqual([]);
   });
 
-  test("a fleet at rest is looked at and not written", async () => {
+  test("a fleet at rest is checked and not written", async () => {
     const id = takeMachine();
     await looks.becomes(id, "Degraded", false);
     await looks.looked(id, 1);

@@ -143,7 +143,7 @@ describe.skipIf(ipmiMissing !== "")(needing("against ipmi_sim", ipmiMissing), ()
     expect(await sensors.readLog(simulator.target, aCall(), { limit: 0 })).toEqual([]);
   });
 
-  test("a sensor in a critical or non-recoverable range is named, and is looked at again after a while only", async () => {
+  test("a sensor in a critical or non-recoverable range is named, and is checked again after a while only", async () => {
     const simulator = await startBmc();
     const at = { now: () => new Date(0), time: 0, monotonic: () => at.time };
     const { vitals, sensors } = reach({ clock: at }).can;

@@ -158,7 +158,7 @@ describe("signing out", () => {
     expect(signOuts(bmc)).toEqual([]);
   });
 
-  test("shows the session to no other certificate, though that one is pinned by now, and signs in anew", async () => {
+  test("shows the session to no other certificate, though that one is pinned by now, and signs in again", async () => {
     const { bmc, client, pinned } = await aPinnedSession();
     await client.get(pinned, THING, aCall());
     bmc.showCertificate();

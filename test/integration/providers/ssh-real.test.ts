@@ -373,7 +373,7 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
       for (const { mark } of evidence) await rm(`/var/tmp/millwright-${mark}`, { recursive: true, force: true });
     };
 
-    test("is taken back at once when it is undone, and leaves nothing behind", async () => {
+    test("reverts at once when it is undone, and leaves nothing behind", async () => {
       const around = await startWithNetplan();
       const { step, evidence } = await applied1(around, "100");
       expect(await step.undo(evidence)).toBeUndefined();
@@ -411,7 +411,7 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
       await cleanUp(around.bin, evidence);
     });
 
-    test("that succeeded is not taken back by an earlier one that nobody has confirmed, be it the same", async () => {
+    test("that succeeded is not reverted by an earlier one that nobody has confirmed, be it the same", async () => {
       const around = await startWithNetplan();
       const first = await applied1(around, "5");
       const step = netStep(around.target, "60");
@@ -465,7 +465,7 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
         await cleanUp(bin, evidence);
       });
 
-      test("is taken back although the disk has filled up since", async () => {
+      test("reverts although the disk has filled up since", async () => {
         const { bin, target, length, fill } = await startOnSmallDisk("32k", 1);
         const step = netStep(target, "100");
         const evidence = await step.before();
@@ -478,7 +478,7 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
       });
     });
 
-    test("is taken back by the machine when nobody reaches it", async () => {
+    test("is reverted by the machine when nobody reaches it", async () => {
       const { target, config, applied, bin } = await startWithNetplan();
       const step = netStep(target, "5");
       const evidence = await step.before();

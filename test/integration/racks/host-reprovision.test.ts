@@ -131,7 +131,7 @@ const alerts = async () =>
   ).map(({ source }) => source);
 
 describe("a stuck compute converges", () => {
-  test("by itself: a request leads to checking_firmware_v2 at once, with the retries counted anew", async () => {
+  test("by itself: a request leads to checking_firmware_v2 at once, with the retries counted again", async () => {
     await stick();
     await bench.lifecycle.reprovisionMachine({ machineId: id, reference: "FW-12" });
     await untilState("checking_firmware_v2");

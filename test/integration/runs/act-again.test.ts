@@ -147,7 +147,7 @@ describe("a resume", () => {
 });
 
 describe("a step that failed for good", () => {
-  test("is taken back: the medium does not stay in the drive", async () => {
+  test("is undone: the medium does not stay in the drive", async () => {
     const id = machine();
     await bench.fault({ device: id, method: "POST", path: RESET, after: 1, fault: { type: "status", status: 400 } });
     const run = await failed(await start(id, "REPAVE"), "repave-image");
@@ -163,7 +163,7 @@ describe.each([
   ["a restart clean", "restartRunClean"],
   ["a rerun of a run that failed", "rerunRun"],
 ] as const)("%s", (_, verb) => {
-  test("takes back first what the attempt before could not, and then does everything", async () => {
+  test("undoes first what the attempt before could not, and then does everything", async () => {
     const id = machine();
     await bench.fault({ device: id, method: "POST", path: RESET, after: 1, fault: { type: "status", status: 400 } });
     await bench.fault({ device: id, method: "POST", path: EJECT, fault: { type: "status", status: 503 } });
@@ -188,7 +188,7 @@ describe.each([
   }, 120_000);
 });
 
-describe("what could not be taken back because the BMC rejected the credentials", () => {
+describe("what could not be undone because the BMC rejected the credentials", () => {
   const residueOf = async (id: string) => (await show(id)).status?.residue;
   const recordsOf = async (id: string) => {
     const [row] = await bench.db.query<{ records: unknown }>(

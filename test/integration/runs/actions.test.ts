@@ -161,7 +161,7 @@ describe("the next attempt at a job", () => {
     expect(run.plan?.steps.map(({ name }) => name)).toEqual(["one", "two"]);
   });
 
-  test("takes back what was left although the one before was canceled before it could", async () => {
+  test("undoes what was left although the one before was canceled before it could", async () => {
     const { runId } = await failedAtTwo();
     const left = { step: "two", evidence: { bootId: "b" } };
     await surface.db.execute(
@@ -361,7 +361,7 @@ describe("a script that has changed since", () => {
     expect(answer.message).toContain("drain_check.sh");
   });
 
-  test("is taken by a retry that says so, and by whoever begins anew", async () => {
+  test("is taken by a retry that says so, and by whoever begins again", async () => {
     const now = { "drain_check.sh": expect.not.stringContaining("0".repeat(64)) };
     const { run } = await actions().retryRun({
       runId: await failedWithOldScript(),

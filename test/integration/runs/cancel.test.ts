@@ -187,7 +187,7 @@ describe("what a proven step has set for the next boot", { timeout: 90_000 }, ()
   const isDisarmed = (machineId: string) =>
     eventually(async () => (await bench.truth(machineId)).boot_override.enabled === "Disabled", { what: "disarmed" });
 
-  test("is taken back when the run is canceled later", async () => {
+  test("is undone when the run is canceled later", async () => {
     const planId = await armedFirst({
       name: "wait",
       kind: "ssh",
@@ -203,7 +203,7 @@ describe("what a proven step has set for the next boot", { timeout: 90_000 }, ()
     await isDisarmed(machineId);
   });
 
-  test("is taken back when a later step fails, and set again before the attempt after it acts", async () => {
+  test("is undone when a later step fails, and set again before the attempt after it acts", async () => {
     const fails = { name: "fail", kind: "ssh", payload: { script_ref: "fail.sh" }, maxRetries: 0 };
     const { machineId, runId } = await start(await armedFirst(fails));
     expect((await bench.ended(runId)).phase).toBe(Run_Phase.FAILED);

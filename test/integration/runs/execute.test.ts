@@ -141,7 +141,7 @@ describe.concurrent("a REBOOT", () => {
     expect(await claims.list(bench.db, [{ kind: "machine", id }])).toEqual([]);
   });
 
-  test("that has ended and is woken once more is looked at in vain, and leaves nothing behind", async () => {
+  test("that has ended and is woken once more gets a pass without effect, and leaves nothing behind", async () => {
     const { runId } = await start(await machine(), "REBOOT");
     await bench.ended(runId);
     const key = { kind: "run", id: runId };
@@ -294,7 +294,7 @@ describe.concurrent("a lost answer", () => {
 });
 
 describe.concurrent("a cancel", () => {
-  test("with devices that answer ends within 10 s, takes back what it can, and leaves the machine in MAINTENANCE", async () => {
+  test("with devices that answer ends within 10 s, undoes what it can, and leaves the machine in MAINTENANCE", async () => {
     const id = await machine();
     const { runId } = await start(id, "REPAVE");
     await eventually(async () => (await bench.truth(id)).media !== null, { what: "the medium is inserted" });

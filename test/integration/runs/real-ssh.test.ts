@@ -199,7 +199,7 @@ describe.skipIf(!hasSshd)(needing("runs over the OpenSSH server", hasSshd ? "" :
       });
     const inForce = () => readFile(join(directory, "90-millwright.yaml"), "utf8");
 
-    test("that was canceled is taken back, and never takes back the one after it", async () => {
+    test("that was canceled is undone, and never undoes the one after it", async () => {
       const first = await begin(await machine("m-net-canceled"), [net("one", "127.0.0.77")]);
       await isApplied("one");
       await surface.runs.cancelRun({ runId: first });

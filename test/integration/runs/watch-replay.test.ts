@@ -225,7 +225,7 @@ describe("a replay tells each change with the run as it was right after it", () 
   });
 });
 
-test("a run that changes while a watch begins is not taken back to before its snapshot", async () => {
+test("a run that changes while a watch begins is not set back to before its snapshot", async () => {
   const { db, deps } = bench;
   const machineId = await machine(4);
   const stop = new AbortController();

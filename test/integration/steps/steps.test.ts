@@ -138,7 +138,7 @@ describe("join and verify", () => {
     expect(verified.message).toContain("system_uuid");
   });
 
-  test("a node whose kubelet is another one than is installed is not verified until it was started anew", async () => {
+  test("a node whose kubelet is another one than is installed is not verified until it was started again", async () => {
     await site.control("POST", `/devices/${bench.machine.id}/join`, { cluster: "default-cluster" });
     const run = (script: string) =>
       site.can.exec.run(
@@ -243,7 +243,7 @@ describe("net", () => {
   const changes = async () => (await truth()).effects.network_changes;
   const usual = () => [site.ssh(bench.simulated, null).address];
 
-  test("without settings applies those that are there anew, and proves that the machine is reached", async () => {
+  test("without settings applies those that are there again, and proves that the machine is reached", async () => {
     const step = await begin(bench, "net", { params: { action: "reconfigure" } });
     expect(await step.probe()).toMatchObject({ state: "not_done" });
     await step.act();
@@ -271,7 +271,7 @@ describe("net", () => {
     });
   });
 
-  test("to an address where nobody answers is taken back by the machine itself", async () => {
+  test("to an address where nobody answers is reverted by the machine itself", async () => {
     const { params } = moving("127.91.0.3", "5");
     const step = await begin(bench, "net", { params: { ...params, ssh_address: "127.91.0.4" } });
     await step.act();

@@ -425,7 +425,7 @@ describe("a thing whose state needs several claims", () => {
     expect(await queues()).toEqual({ w1: "[a]" });
   });
 
-  test("is looked at again by itself when a bar that keeps it off has ended", async () => {
+  test("is checked again by itself when a bar that keeps it off has ended", async () => {
     await acquire("a", ["w1"]);
     await acquire("b", ["w1", "w2"], { barsFor: minutes(1) });
     await age("b", "59 seconds");

@@ -26,7 +26,7 @@ describe("checks", () => {
   afterEach(() => database.db.query("delete from machines"));
   afterAll(() => database.drop());
 
-  test("a machine that is registered falls due within seconds, and one that is retired is not looked at again", async () => {
+  test("a machine that is registered falls due within seconds, and one that is retired is not checked again", async () => {
     await database.db.query("insert into machines (id, provider, state) values ('m-1', 'datacenter', 'READY')");
     const soon = "select machine_id from condition_looks where due_at between now() and now() + interval '3 s'";
     expect(await database.db.query(soon)).toEqual([{ machine_id: "m-1" }]);
@@ -75,7 +75,7 @@ describe("checks", () => {
     expect(await claim(database, "a")).toEqual([{ ...one, epoch: one.epoch + 1, misses: { BMCReachable: 1 } }]);
   });
 
-  test("a machine that changes is looked at soon, unless somebody checks already", async () => {
+  test("a machine that changes is checked soon, unless somebody checks already", async () => {
     await insertMachines(database, 1);
     const [check] = await claim(database, "a");
     if (!check) throw new Error("nothing was claimed");

@@ -196,7 +196,7 @@ describe("what was learnt about a thing that moves in the same commit", () => {
 });
 
 describe("a row that stays", () => {
-  test("and changes what the state carries begins the state anew", async () => {
+  test("and changes what the state carries restarts the state", async () => {
     await placeWidgets(database.db, ["w", "other"], "kicked");
     const before = await widget("other");
     await commit(await unitOf("w", { effects: [causing("shaken", "hard")] }));

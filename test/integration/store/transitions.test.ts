@@ -228,7 +228,7 @@ describe("one unit", () => {
     expect(second?.data).toEqual({ facts: { label: "B" }, was: { label: "A" } });
   });
 
-  test("keeps since when looks have failed, however they fail, and begins anew after that", async () => {
+  test("keeps since when looks have failed, however they fail, and begins again after that", async () => {
     await placeWidgets(database.db, ["w"], "idle");
     const sinces: (string | undefined)[] = [];
     for (const outcome of [

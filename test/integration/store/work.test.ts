@@ -149,7 +149,7 @@ test("who has lost a lease can neither release, renew nor pass the fence", async
   expect(await row("w1")).toMatchObject({ lease_owner: "b", due: false });
 });
 
-test("a lease of a removed thing is worth nothing on the thing that came anew under its id", async () => {
+test("a lease of a removed thing is worth nothing on the thing that came again under its id", async () => {
   await wake("w1");
   const old = await claimOne();
   await work.forget(database.db, [key("w1")]);
@@ -315,7 +315,7 @@ async function waitingForLocks(): Promise<number> {
   return count?.count ?? 0;
 }
 
-test("the sweep wakes what should be looked at and has no wake-up, and nothing else", async () => {
+test("the sweep wakes what should be checked and has no wake-up, and nothing else", async () => {
   await database.db.query(`insert into widgets (id, state) values
     ('no-row', 'idle'), ('stranded', 'busy'), ('resting', 'idle'), ('planned', 'busy'), ('leased', 'busy'), ('broken', 'broken'),
     ('over', 'removed')`);

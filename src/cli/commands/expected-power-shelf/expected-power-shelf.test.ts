@@ -132,7 +132,7 @@ describe("replace-all", () => {
     rackId: { id: "r1" },
   };
 
-  test("takes back what list prints", async () => {
+  test("accepts what list prints", async () => {
     const { out } = await run("eps list -o json");
     const { code, sent, err } = await run("eps replace-all -f -", { stdin: out });
     expect(err).toBe("");

@@ -94,7 +94,7 @@ test("--watch redraws the table in place on a terminal", async () => {
   expect((await running).code).toBe(130);
 });
 
-test("--watch of one machine shows it anew with each of its changes, until it is stopped", async () => {
+test("--watch of one machine shows it again with each of its changes, until it is stopped", async () => {
   const fake = fleet();
   const terminal = createFakeTerminal({ isTTY: true, columns: 120, rows: 40, now });
   const running = runAgainst(fake.routes, "machine show m-1 --watch", { terminal });

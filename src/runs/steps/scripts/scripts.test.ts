@@ -263,7 +263,7 @@ describe("a join", () => {
     });
   });
 
-  test("under which the machine booted anew fails the attempt", async () => {
+  test("under which the machine booted again fails the attempt", async () => {
     const before = { ...joinEvidence, bootId: "b0" };
     await expect(benchOf("join", {}, can("cut_off", undefined)).probe(before)).rejects.toThrow(
       "the machine rebooted during kubeadm join",

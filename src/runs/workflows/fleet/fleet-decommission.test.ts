@@ -145,7 +145,7 @@ describe("a job", () => {
     ]);
   });
 
-  test("that deploys anew repeats a deployment that found no datasource, as an onboarding does", () => {
+  test("that deploys again repeats a deployment that found no datasource, as an onboarding does", () => {
     const failed = { state: "FAILED", cause: "deploy_failed" } as const;
     const seen = walk("reimage", {
       ends: { wait_for_deployed: failed, classify_deploy_failure: { verdict: "datasource" } },

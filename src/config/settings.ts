@@ -232,6 +232,22 @@ export const SETTINGS = {
     default: true,
     doc: "Whether a machine that boots from the network and is not known is put on record as discovered.",
   }),
+  "install.max_discovered": setting(kinds.integer(0, 1_000_000), {
+    default: 10_000,
+    doc: "Nodes that a boot from the network has put on record and that nobody has approved, at most. A further machine that nobody knows boots from its disk, and is tried again at its next boot.",
+  }),
+  "install.discovered_per_minute": setting(kinds.integer(1, 1_000_000), {
+    default: 1_000,
+    doc: "Of those, new ones a minute, per replica.",
+  }),
+  "install.discovered_per_address": setting(kinds.integer(1, 1_000_000), {
+    default: 100,
+    doc: "Of those, new ones an hour from one address, per replica: one machine can invent as many MAC addresses as it likes. Addresses in `limits.exempt_networks` are not held to it; list there a gateway behind which machines boot.",
+  }),
+  "install.discovered_ttl": setting(kinds.duration("1h", "3650d"), {
+    default: "30d",
+    doc: "How long a node that a boot has put on record is kept without booting again, where nobody approves it and nothing refers to it; then it is removed.",
+  }),
   "install.require_report_tokens": setting(kinds.flag(), {
     default: true,
     doc: "Whether nodes must show, with each report, the token that their boot script gave them. `false`: whoever reaches the boot routes may report an installation as begun, failed or complete; what such a report says of the hardware only fills in what is not known yet. A bearer of role `operator` is as good as a token.",

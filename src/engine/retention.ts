@@ -3,8 +3,10 @@ import type { Log } from "../kernel/log.ts";
 import { type Duration, hours, minutes } from "../kernel/time/duration.ts";
 import { forgetRefusedCalls } from "../store/access/refused-calls.ts";
 import { forgetTasks } from "../store/fleet/tasks.ts";
+import { forgetFoundByBoot } from "../store/install/found-by-boot.ts";
 import { removeOldEntries } from "../store/lifecycle/journal-retention.ts";
 import type { SealKey } from "../store/lifecycle/seals/journal-seals.ts";
+import type { ThingStores } from "../store/lifecycle/things.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
 import { forgetDocuments } from "../store/run/run-documents.ts";
@@ -25,6 +27,8 @@ export interface Retention {
   readonly refusalsKept: Duration;
   /** Signs for the entries that are removed. */
   readonly sealKey: SealKey;
+  /** Of machines that only a boot has put on record; absent: they stay. */
+  readonly discovered?: { readonly stores: ThingStores; readonly unseenFor: Duration };
 }
 
 /** Removes journal entries, idempotency keys, the documents of runs, refused calls and ended tasks of fleet nodes past their retention, the oldest first and in small bites. */
@@ -36,7 +40,7 @@ export async function runRetention(options: Retention, signal: AbortSignal): Pro
 }
 
 export async function forgetOld(
-  { db, log, retention, refusalsKept, sealKey }: Retention,
+  { db, log, retention, refusalsKept, sealKey, discovered }: Retention,
   signal: AbortSignal,
 ): Promise<void> {
   const tasks = {
@@ -53,6 +57,13 @@ export async function forgetOld(
       const removed = await forgetRefusedCalls(db, { keptFor: refusalsKept, most: BATCH });
       return { examined: removed, removed };
     },
+    ...(discovered && {
+      "nodes that nobody has approved": async () => {
+        const { stores, unseenFor } = discovered;
+        const removed = await forgetFoundByBoot(db, stores, { unseenFor, most: BATCH });
+        return { examined: removed, removed };
+      },
+    }),
     "tasks of fleet nodes": async () => {
       const removed = await forgetTasks(db, retention, BATCH);
       return { examined: removed, removed };

@@ -23,6 +23,7 @@ import { openInstallOrders } from "../services/install/orders.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import type { EventSource } from "../store/lifecycle/event-source.ts";
 import { openSealKey } from "../store/lifecycle/seals/journal-seals.ts";
+import type { ThingStores } from "../store/lifecycle/things.ts";
 import { measureChecks } from "../store/machine/condition-checks.ts";
 import type { Database } from "../store/postgres/database.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -115,6 +116,8 @@ function settingsOf({ config, simulatedNodesAt }: Pick<EngineWiring, "config" | 
 
 const keptFor = ({ history, audit }: Config) => ({ retention: history.retention, refusalsKept: audit.refusalsKept });
 
+const discoveredFor = ({ install }: Config, stores: ThingStores) => ({ stores, unseenFor: install.discoveredTtl });
+
 const certificatesOf = ({ bmc }: Config, log: Log): DeviceTools =>
   bmc.acceptNewCertificateAfterFlash
     ? {
@@ -178,7 +181,10 @@ function upkeepLoops({ db, secrets, log, metrics, clock, replica, config, things
     }),
     secret_keys: (signal: AbortSignal) => runSecretKeys({ db, log, secrets, replica }, signal),
     journal_seals: (signal: AbortSignal) => runSealing({ db, log, clock, sealKey, metrics }, signal),
-    retention: (signal: AbortSignal) => runRetention({ ...{ db, log, sealKey }, ...keptFor(config) }, signal),
+    retention: (signal: AbortSignal) => {
+      const discovered = discoveredFor(config, storesOf(things));
+      return runRetention({ ...{ db, log, sealKey, discovered }, ...keptFor(config) }, signal);
+    },
   };
 }
 

@@ -1,9 +1,11 @@
 import type { InstallRouteDeps } from "../api/rest/install-routes.ts";
 import type { Config } from "../config/load.ts";
+import { createAddressFilter } from "../config.ts";
 import { createBatcher, runInHalves } from "../kernel/batcher.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
 import type { BootRules } from "../services/install/boot/boot.ts";
+import { DiscoveryGate, type DiscoveryRules } from "../services/install/boot/discovery-gate.ts";
 import { applyReports, type ReportDesk, type ReportRules } from "../services/install/reports.ts";
 
 const MOST = 200;
@@ -43,11 +45,24 @@ export const bootTrustOf = ({ install }: Config): Pick<ServiceDeps, "tokenBindin
   armedFor: install.armedFor,
 });
 
+/** Machines that nobody knows are put on record only so fast, and only so many. */
+export const discoveryGateOf = (
+  { install, limits }: Config,
+  around: Pick<DiscoveryRules, "clock" | "refused">,
+): DiscoveryGate =>
+  new DiscoveryGate({
+    most: install.maxDiscovered,
+    perMinute: install.discoveredPerMinute,
+    perAddress: install.discoveredPerAddress,
+    isExempt: createAddressFilter(limits.exemptNetworks),
+    ...around,
+  });
+
 /** What the routes of network installs stand on. */
-export const installRouteDeps = (deps: ServiceDeps, config: Config): InstallRouteDeps => ({
+export const installRouteDeps = (deps: ServiceDeps, config: Config, discovery?: DiscoveryGate): InstallRouteDeps => ({
   services: deps,
   installTimeout: config.install.timeout,
-  boot: bootRulesOf(config),
+  boot: { ...bootRulesOf(config), ...(discovery && { discovery }) },
   publicUrl: config.install.publicUrl,
   reports: openReportDesk(deps, { requireTokens: config.install.requireReportTokens }),
 });

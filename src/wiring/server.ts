@@ -40,7 +40,7 @@ import { startRefusals } from "./audit/refusals.ts";
 import { wireClusterGate } from "./cluster-gate.ts";
 import { type Engine, type EngineHardware, startEngine } from "./engine.ts";
 import { wireAllocator } from "./fleet/allocator.ts";
-import { bootRulesOf, bootTrustOf, installRouteDeps } from "./installs.ts";
+import { bootRulesOf, bootTrustOf, discoveryGateOf, installRouteDeps } from "./installs.ts";
 import { wireMaasGate } from "./maas-gate.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
@@ -296,7 +296,9 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     rules: { taskLease: config.fleet.taskLease, longestWait: config.fleet.agentWait },
     ...{ events: engine.events, clock, log },
   });
-  const installing = { ...installRouteDeps({ ...deps, agents }, config), runs: engine.runs };
+  const refused = limits.ledger.refuse.bind(limits.ledger);
+  const discovery = discoveryGateOf(config, { clock, refused });
+  const installing = { ...installRouteDeps({ ...deps, agents }, config, discovery), runs: engine.runs };
   const refusals = startRefusals({ db: deps.db, log, clock, metrics });
   stops.add("the count of refused calls", () => refusals.stop());
   const frame = createCallFrame({

@@ -18,6 +18,7 @@ const SPECIFIED = [
 ];
 const ADDED = [
   ["ready", "handler upgrade_skipped", "(stay)"],
+  ["ready", "other expired", "(gone)"],
   ["checking_firmware_v2", "handler run_lost", "failed_firmware_upgrade"],
   ["failed_firmware_upgrade", "other firmware_proven", "ready"],
   ["failed_firmware_upgrade", "handler upgrade_skipped", "(stay)"],

@@ -1,6 +1,7 @@
 import {
   caused,
   defineLifecycle,
+  GONE,
   type Happening,
   type Json,
   type JsonObject,
@@ -63,6 +64,7 @@ export const hostReprovisionLifecycle = defineLifecycle<HostReprovision>()({
     ["ready",                             caused("rack_requested"),    "waiting_for_rack_firmware_upgrade", byRack],
     ["ready",                             on("own_upgrade_begun"),     "checking_firmware_v2", begun],
     ["ready",                             on("upgrade_skipped"),       STAY, { clears: [{ field, carried: pending }], added: nothingToWrite }],
+    ["ready",                             caused("expired"),           GONE, { added: "its machine is forgotten: only a boot had put that on record" }],
     ["checking_firmware_v2",              caused("firmware_proven"),   "ready", { clears: [{ field, carried }], sets: settled }],
     ["checking_firmware_v2",              caused("firmware_failed"),   "failed_firmware_upgrade", { ...failed, clears: [{ field, carried, outcome: "failed" }] }],
     ["checking_firmware_v2",              onFailure("run_lost"),       "failed_firmware_upgrade", { ...failed, clears: [{ field, carried }], added: "a run that is gone would be waited for for ever" }],

@@ -37,7 +37,13 @@ const STATES =
     " ",
   );
 /** Ours, each with its reason in the table. */
-const ADDED = ["installed → pending", "installing → active", "pending → install_failed", "pending → discovered"];
+const ADDED = [
+  "discovered → (gone)",
+  "installed → pending",
+  "installing → active",
+  "pending → install_failed",
+  "pending → discovered",
+];
 
 const rows: readonly Row<Install>[] = installLifecycle.transitions;
 const NOW = "2026-01-21T10:30:00.000Z";

@@ -13,6 +13,7 @@ const SPECIFICATION = [
   ["FACTORY_READY", "caller", "accept",            "READY",         undefined],
   ["FACTORY_READY", "other",  "inspected",         "READY",         undefined],
   ["FACTORY_READY", "other",  "onboarded",         "READY",         undefined],
+  ["FACTORY_READY", "other",  "expired",           "(gone)",        undefined],
   ["READY",         "caller", "enter_maintenance", "MAINTENANCE",   undefined],
   ["IN_SERVICE",    "caller", "enter_maintenance", "MAINTENANCE",   undefined],
   ["MAINTENANCE",   "caller", "exit_maintenance",  "READY",         "needsNobody"],

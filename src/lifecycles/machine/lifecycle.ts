@@ -1,4 +1,4 @@
-import { ANY, asked, caused, defineLifecycle, type Happening, type JsonObject } from "../../kernel/lifecycle.ts";
+import { ANY, asked, caused, defineLifecycle, GONE, type Happening, type JsonObject } from "../../kernel/lifecycle.ts";
 import { hours } from "../../kernel/time/duration.ts";
 import { holds } from "./conditions.ts";
 import type { Machine, PhaseAfterRun } from "./machine.ts";
@@ -70,6 +70,7 @@ export const machineLifecycle = defineLifecycle<Machine>()({
     ["FACTORY_READY", asked("accept"),            "READY"],
     ["FACTORY_READY", caused("inspected"),        "READY"],
     ["FACTORY_READY", caused("onboarded"),        "READY",         { added: "a fleet node on it was onboarded: it is as usable as one that was inspected" }],
+    ["FACTORY_READY", caused("expired"),          GONE,            { added: "only a boot had put it on record; nobody approved it, and it did not boot again" }],
     ["READY",         asked("enter_maintenance"), "MAINTENANCE",   { carries: toBeDrained }],
     ["IN_SERVICE",    asked("enter_maintenance"), "MAINTENANCE",   { carries: toBeDrained }],
     ["MAINTENANCE",   asked("exit_maintenance"),  "READY",         { provided: needsNobody }],

@@ -24,6 +24,8 @@ export interface NewInstall {
   readonly bootMode: BootMode;
   readonly groupId: string | null;
   readonly facts: Partial<Record<HardwareFact | "lastSeenAt", string>>;
+  /** Nobody but the machine itself says that it is there. */
+  readonly foundByBoot?: boolean;
 }
 
 export const HARDWARE_FACTS = ["hostname", "ipAddress", "vendor", "model", "serialNumber", "systemUuid"] as const;
@@ -41,7 +43,7 @@ export async function insertInstall(
   tx: Transaction,
   deps: Pick<ServiceDeps, "stores">,
   caller: Caller,
-  { mac, arch, bootMode, groupId, facts }: NewInstall,
+  { mac, arch, bootMode, groupId, facts, foundByBoot = false }: NewInstall,
 ): Promise<MachineId> {
   const id = await lockMachineOf(tx, deps, caller, mac);
   // After the locks: to hold a row takes the transaction's id.
@@ -52,7 +54,7 @@ export async function insertInstall(
   await create(tx, storeOf(deps.stores, INSTALL_KIND), {
     id,
     ...doneBy(caller),
-    row: { mac, arch, boot_mode: bootMode, group_id: groupId, facts: { ...facts } },
+    row: { mac, arch, boot_mode: bootMode, group_id: groupId, found_by_boot: foundByBoot, facts: { ...facts } },
   });
   return id;
 }

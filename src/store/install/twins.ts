@@ -6,6 +6,7 @@ import { storeOf, type ThingKey, type ThingStores } from "../lifecycle/things.ts
 import { applyVerb } from "../lifecycle/verbs.ts";
 import { replaceIdentities } from "../machine/identities.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
+import { NOBODY_S } from "./found-by-boot.ts";
 import { type InstallRecord, loadInstalls } from "./installs.ts";
 
 const [MACHINE, INSTALL] = [machineLifecycle.kind, installLifecycle.kind];
@@ -23,11 +24,9 @@ export async function findTwins(db: Queryable, machineId: string, macs: readonly
     `select m.id
        from machine_identities x join machines m on m.id = x.machine_id join installs i on i.id = m.id
       where x.kind = 'mac' and x.value = any($2) and m.id <> $1 and m.macs = array[x.value]
-        and m.state = 'FACTORY_READY' and i.state = 'discovered' and m.active_run_id is null and m.labels = '{}'
-        and coalesce(m.bmc_endpoint, m.ssh_endpoint, m.serial, m.rack, m.slot, m.location, m.customer_id, m.target_cluster) is null
+        and ${NOBODY_S}
         and exists (select 1 from journal j where j.kind = '${MACHINE}' and j.id = m.id and j.type = 'created'
                        and j.actor = $3 || x.value)
-        and not exists (select 1 from claims c where c.thing_kind = '${MACHINE}' and c.thing_id = m.id)
         and not exists (select 1 from machine_seen_macs s where s.mac = x.value and s.machine_id <> $1)
       order by m.id`,
     [machineId, macs, bootActorOf("")],

@@ -119,7 +119,7 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
   const maas = options.maas && { maas: options.maas };
   const deps: ServiceDeps = { db, stores: allStores, secrets, seedWriter, maxFindByIds: 100, canErase, ...maas };
   const installTimeout = options.installTimeout ?? hours(1);
-  const boot = { autoRegister: true, defaultGroupId: null, eraser: null };
+  const boot: InstallsUnderTest["boot"] = { autoRegister: true, defaultGroupId: null, eraser: null };
   const routeDeps: InstallRouteDeps = {
     services: deps,
     installTimeout,

@@ -3,7 +3,16 @@ import { type Clock, systemClock } from "../../../kernel/time/clock.ts";
 import { seconds } from "../../../kernel/time/duration.ts";
 
 /** Everything that callers are held to, by the word of its metrics and log lines. */
-const LIMITS = ["connections", "connections_per_address", "headers", "idle_session", "control_frames"] as const;
+const LIMITS = [
+  "connections",
+  "connections_per_address",
+  "headers",
+  "idle_session",
+  "control_frames",
+  "discovered",
+  "discovered_per_minute",
+  "discovered_per_address",
+] as const;
 export type Limit = (typeof LIMITS)[number];
 
 /** How near a limit is. */

@@ -10,6 +10,7 @@ import {
 } from "../../../lifecycles/install/workflow.ts";
 import { parseStamp } from "../../../runs/steps/facts/install-stamp.ts";
 import { findLiveNodes } from "../../../store/fleet/nodes.ts";
+import { countFoundByBoot } from "../../../store/install/found-by-boot.ts";
 import { type InstallRecord, loadInstalls } from "../../../store/install/installs.ts";
 import { bootActorOf } from "../../../store/install/twins.ts";
 import { listWorkflows } from "../../../store/install/workflows.ts";
@@ -28,6 +29,7 @@ import { INSTALL_KIND } from "../key.ts";
 import { claimantAs } from "./armed-boot.ts";
 import { findBootOwner } from "./boot-owner.ts";
 import { writeBootScript } from "./boot-script.ts";
+import type { DiscoveryGate } from "./discovery-gate.ts";
 import { bootAsking, handOut, noteRival } from "./hand-out.ts";
 
 /** What firmware says of the machine that it boots. */
@@ -46,6 +48,8 @@ export interface BootRules {
   readonly autoRegister: boolean;
   /** The group of machines that nobody put on record. */
   readonly defaultGroupId: string | null;
+  /** What keeps strangers from filling the inventory. Absent: nothing. */
+  readonly discovery?: DiscoveryGate;
   /** What wipes disks; null: nothing is configured, and erasing waits for it. */
   readonly eraser: WorkflowBoot | null;
 }
@@ -99,6 +103,8 @@ async function answerBoot(
     return { decision: { type: "local", why: "its system is not installed by this server" } };
   const isOnRecord = owner !== undefined && (await loadInstalls(tx, [owner])).things.length > 0;
   if (owner === undefined && !rules.autoRegister) return { decision: { type: "local", why: "not on record" } };
+  if (owner === undefined && rules.discovery !== undefined && (await isOneTooMany(tx, rules.discovery, request)))
+    return { decision: { type: "local", why: "too many machines that nobody knows have booted" } };
   const id = isOnRecord ? owner : await discover(tx, deps, rules, node, request);
   const install = isOnRecord ? await noteBoot(tx, deps, node, request, owner) : await lockInstall(tx, id);
   const { seen, workflow } = await workflowFor(tx, install);
@@ -149,6 +155,15 @@ function changedSince({ facts, orderStamp }: InstallRecord, boot: WorkflowBoot |
   return `its workflow installs another image than run ${facts.orderedBy} ordered`;
 }
 
+/** Its next boot tries again. */
+async function isOneTooMany(tx: Transaction, gate: DiscoveryGate, { mac, address }: BootRequest): Promise<boolean> {
+  const { most, refused } = gate.rules;
+  const isFull = (await countFoundByBoot(tx, most)) >= most;
+  const limit = isFull ? "discovered" : gate.take(address);
+  if (limit !== undefined) refused(limit, { mac, address });
+  return limit !== undefined;
+}
+
 /** The first boot: on record as discovered, and approved at once where its group wants that. */
 async function discover(
   tx: Transaction,
@@ -163,7 +178,7 @@ async function discover(
   // Empty is nothing said: a later boot may know it.
   const told = HARDWARE_FACTS.filter((name) => (hardware[name] ?? "") !== "").map((name) => [name, hardware[name]]);
   const facts = { ...Object.fromEntries(told), lastSeenAt: nowOf(deps).toISOString() };
-  const id = await insertInstall(tx, deps, node, { mac, arch, bootMode, groupId, facts });
+  const id = await insertInstall(tx, deps, node, { mac, arch, bootMode, groupId, facts, foundByBoot: true });
   if (group?.effectiveAutoProvision === true && (await isFresh(tx, id))) {
     const cause = {
       kind: INSTALL_KIND,

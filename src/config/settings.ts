@@ -144,6 +144,11 @@ export const SETTINGS = {
     dev: ["127.0.0.0/8"],
     doc: "Networks that Millwright may call devices in. Empty: none, so that no device is reached until you list yours.",
   }),
+  "bmc.plain_http": setting(kinds.flag(), {
+    default: false,
+    dev: true,
+    doc: "Whether BMCs and Ironic are called over plain HTTP where the address on record says `http`. Everybody on the way reads the password then. Off: such a device is not called.",
+  }),
   "bmc.ca_file": optional(kinds.path(), {
     doc: "Authorities (PEM) that vouch for BMCs whose trust is `ca`, in place of those that the system trusts.",
   }),

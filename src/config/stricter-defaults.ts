@@ -3,6 +3,8 @@ import type { SettingKey } from "./settings.ts";
 
 /** Defaults that refuse what an earlier version admitted. Whoever sets one of these, to whatever value, has decided. */
 const STRICTER: Partial<Record<SettingKey, string>> = {
+  "bmc.plain_http":
+    'BMCs and Ironic whose address on record is http:// are not called; "true" calls them as before, with their passwords unencrypted',
   "install.armed_for":
     'an approved node that boots later than that waits for "millwright node arm" or a power action; "3650d" lets it install whenever it boots',
   "install.require_report_tokens":

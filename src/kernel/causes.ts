@@ -58,6 +58,13 @@ export const CAUSES = {
     facts: OF_PEER,
     family: "silent",
   },
+  plain_http_not_allowed: {
+    doc: "The address is plain HTTP, where everybody on the way reads the password. Nothing was sent.",
+    helps: "Give the https address of the device; for gear that has no TLS, set bmc.plain_http.",
+    disposition: "retry",
+    facts: OF_PEER,
+    family: "silent",
+  },
   busy: {
     doc: "The device answered that it cannot do it now, or with an error of its own.",
     helps: "Wait: the request is sent again. A device that stays so needs a restart of its BMC.",

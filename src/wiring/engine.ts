@@ -196,7 +196,8 @@ export function startEngine(wiring: EngineWiring): Engine {
   const gateway = createBmcGateway({ concurrency: config.bmc.perBmcConcurrency, ...observed });
   // A service answers for as many machines as it has in its care.
   const services = createBmcGateway({ concurrency: 16, queueLimit: 4_096, ...observed });
-  const redfish = { clock, gateway, mayReach, ...caCertificatesOf(config.bmc) };
+  const { plainHttp } = config.bmc;
+  const redfish = { clock, gateway, mayReach, plainHttp, ...caCertificatesOf(config.bmc) };
   const racks = wiring.hardware?.racks ?? wireRackHardware(redfish, config);
   const hardware =
     wiring.hardware?.machines ??

@@ -40,6 +40,8 @@ export interface MachineHardwareOptions {
   readonly services?: BmcGateway;
   readonly mayReach: (address: string) => boolean;
   readonly caCertificates?: readonly string[];
+  /** Absent: BMCs and Ironic are called over plain HTTP too. */
+  readonly plainHttp?: boolean;
   /** The server's own boot path. Absent: it has none. */
   readonly netInstall?: NetInstall;
   readonly ipmi?: Pick<IpmiProviderOptions, "command" | "cipher" | "bootMode">;

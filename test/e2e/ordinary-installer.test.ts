@@ -52,6 +52,8 @@ describe.skipIf(missing !== "")(needing("an ordinary installer", missing), () =>
       env: {
         MILLWRIGHT_HTTP_LISTEN: `127.0.0.1:${port}`,
         MILLWRIGHT_INSTALL_IMAGE_NETWORKS: "127.0.0.0/8",
+        // The BMC here has no TLS.
+        MILLWRIGHT_BMC_PLAIN_HTTP: "true",
         MILLWRIGHT_INSTALL_PUBLIC_URL: `http://${HOST_SEEN_FROM_INSIDE}:${port}`,
       },
     });

@@ -21,6 +21,8 @@ export interface IronicClientOptions {
   readonly caCertificates?: readonly string[];
   /** Without it, every address may be called. */
   readonly mayReach?: MayReach;
+  /** False: what has no TLS is not called. */
+  readonly plainHttp?: boolean;
   /** How long one answer may take: for some Ironic itself asks a BMC first. */
   readonly requestTimeout?: Duration;
   /** The pauses before trying again what a conductor's lock kept from being done. */
@@ -68,6 +70,7 @@ export function createIronicClient(options: IronicClientOptions): IronicClient {
     largestAnswer: LARGEST_ANSWER,
     ...(caCertificates === undefined ? {} : { caCertificates }),
     ...(mayReach === undefined ? {} : { mayReach }),
+    ...(options.plainHttp === undefined ? {} : { plainHttp: options.plainHttp }),
   });
   const versions = new LRUCache<string, Microversion>({ max: REMEMBERED });
 

@@ -25,6 +25,8 @@ export interface RedfishClientOptions {
   readonly caCertificates?: readonly string[];
   /** Without it, every address may be called. */
   readonly mayReach?: MayReach;
+  /** False: what has no TLS is not called. */
+  readonly plainHttp?: boolean;
   /** How long one answer may take. BMCs are slow; more than this is not an answer. */
   readonly requestTimeout?: Duration;
   readonly largestAnswer?: number;
@@ -72,6 +74,7 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
     largestAnswer: options.largestAnswer ?? 4 * 1_024 * 1_024,
     ...(caCertificates === undefined ? {} : { caCertificates }),
     ...(mayReach === undefined ? {} : { mayReach }),
+    ...(options.plainHttp === undefined ? {} : { plainHttp: options.plainHttp }),
   });
   const sending: HttpExchange = {
     ...http,

@@ -72,9 +72,11 @@ const CONNECT_TIMEOUT = seconds(10);
 export function createHttpExchange(options: {
   readonly caCertificates?: readonly string[];
   readonly mayReach?: MayReach;
+  /** False: nothing is sent without TLS. */
+  readonly plainHttp?: boolean;
   readonly largestAnswer: number;
 }): HttpExchange {
-  const { mayReach } = options;
+  const { mayReach, plainHttp = true } = options;
   const lookup = mayReach && guardedLookup(mayReach);
   const kept = { keepAlive: true, maxFreeSockets: 2, timeout: IDLE_CONNECTION, scheduling: "lifo" } as const;
   const trusting = {
@@ -90,6 +92,12 @@ export function createHttpExchange(options: {
     connection: "reading" | "changing",
   ): RequestOptions & { readonly trust: TlsTrust; readonly noun: string | undefined } => {
     checkAddress(target.address, mayReach, target.noun === undefined ? undefined : { at: "bmc", name: target.noun });
+    if (target.scheme === "http" && !plainHttp)
+      throw bmcFailure(
+        "plain_http_not_allowed",
+        target,
+        `${nameOf(target)} is to be called over plain HTTP, where everybody on the way reads the password: nothing was sent`,
+      );
     return {
       ...(lookup && { lookup }),
       host: target.address,

@@ -25,6 +25,7 @@ const SENTENCES: { readonly [C in CauseCode]?: Sentence } = {
     rack_manager: "the rack manager takes connections and does not answer in time",
   },
   address_not_allowed: "its address is outside the networks that may be called",
+  plain_http_not_allowed: "its address is plain HTTP, and bmc.plain_http does not allow that",
   busy: {
     bmc: "its BMC answers with an error of its own",
     cluster: "the cluster's API answers with an error of its own",

@@ -55,6 +55,11 @@ export function machineRemedies(cause: Cause | null, machineId: string): NextCom
       return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
     case "address_not_allowed":
       return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
+    case "plain_http_not_allowed":
+      return [
+        say(`machine update ${machineId} --bmc-endpoint <host[:port]>`, "gives the address of its BMC with TLS"),
+        say("config check", "shows bmc.plain_http as it is in effect"),
+      ];
     default:
       return [];
   }

@@ -208,7 +208,8 @@ function fixFor(failedBy: Cause | null, id: string, mac: string): NextCommand[] 
       return [refresh, move];
     case "certificate_untrusted":
     case "address_not_allowed":
-      return [say("config check", "shows bmc.ca_file and bmc.allowed_networks as they are in effect")];
+    case "plain_http_not_allowed":
+      return [say("config check", "shows bmc.ca_file, bmc.allowed_networks and bmc.plain_http as they are in effect")];
     default:
       return [];
   }

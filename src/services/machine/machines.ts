@@ -16,6 +16,7 @@ import { retryOnConflict, type Transaction } from "../../store/postgres/database
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
+import { expandRoles } from "../call/roles.ts";
 import { refuseHeld, refuseToUse } from "../device/held.ts";
 import { mentionRacks, rackKeys } from "../device/racks.ts";
 import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
@@ -138,6 +139,7 @@ async function replace(
     (column) => !isDeepStrictEqual(after[column as keyof SpecRow], before[column as keyof SpecRow]),
   );
   if (changed.length === 0) return;
+  refuseToForgetHostKey(caller, machine, after);
   await refuseNewEndpoints(tx, machine, changed);
   if (changed.includes("rack"))
     await refuseHeld(tx, deps, [machineKey(machine.id)], {
@@ -203,6 +205,16 @@ const ENDPOINT_COLUMNS = new Map([
   ["bmc_protocol", "bmc_protocol"],
   ["bmc_trust", "bmc_tls_trust"],
 ]);
+
+/** Another key may be named by whoever may change the machine. Without any, the next connection would trust whoever answers. */
+function refuseToForgetHostKey({ roles }: Caller, { id, given }: MachineRecord, after: SpecRow): void {
+  if (given.sshHostKey === null || after.ssh_host_key !== null || expandRoles(roles).has("admin")) return;
+  throw new AppError(
+    "permission_denied",
+    "machine.spec.ssh_host_key: dropping the host key that must be shown requires role admin; name the new one instead",
+    { field: "machine.spec.ssh_host_key", next: `millwright machine update ${id} --ssh-host-key SHA256:<fingerprint>` },
+  );
+}
 
 /** Who works on a machine must not find another one behind the same name. */
 async function refuseNewEndpoints(tx: Transaction, machine: MachineRecord, changed: readonly string[]): Promise<void> {

@@ -42,7 +42,7 @@ export interface Surface {
 /** What a message is made of, without those that are made already. */
 export type Parts<S extends DescMessage> = Exclude<MessageInitShape<S>, { $typeName: string }>;
 
-export const as = (user: string) => ({ headers: { "x-user": user } });
+export const as = (user: string, role = "admin") => ({ headers: { "x-user": user, "x-role": role } });
 
 /** Nothing is carried out here, so that there are no runs; the service of fleet nodes is whole only with them. */
 const WITHOUT_RUNS = allThings.filter(({ store }) => store.lifecycle.kind !== "fleet_node");
@@ -63,7 +63,11 @@ export async function startSurface(deps: ServiceDeps): Promise<Surface> {
     clock,
   };
   const api = await startApi({
-    authenticate: async (headers) => ({ name: headers.get("x-user"), roles: ["admin"], address: null }),
+    authenticate: async (headers) => ({
+      name: headers.get("x-user"),
+      roles: [headers.get("x-role") ?? "admin"],
+      address: null,
+    }),
     routes: (router) =>
       registerRoutes(
         router,

@@ -57,6 +57,22 @@ const given = { username: "root", credentials: { privateKey: KEY } };
 const learn = (id: string, facts: object) =>
   site.db.execute("update machines set facts = facts || $2::jsonb where id = $1", [id, JSON.stringify(facts)]);
 
+test("an operator replaces a host key by naming another, and drops none: not by leaving it out, nor on the way to another host and back", async () => {
+  const id = await machineWithKey();
+  const named = { ...homeOf(id), sshHostKey: `SHA256:${"a".repeat(43)}` };
+  const update = (spec: object, name: string, role?: string) =>
+    site.machines.updateMachine({ machine: { machineId: id, spec } }, as(name, role));
+  await update(named, "pat", "operator");
+  await update({ ...named, sshHostKey: `SHA256:${"b".repeat(43)}` }, "pat", "operator");
+  for (const spec of [homeOf(id), { sshEndpoint: "elsewhere.example" }, {}])
+    await expect(update(spec, "pat", "operator")).rejects.toMatchObject({
+      message: expect.stringContaining("requires role admin"),
+    });
+  expect((await load(id)).spec.ssh?.hostKey).toBe(`SHA256:${"b".repeat(43)}`);
+  await update(homeOf(id), "kim", "admin");
+  expect((await load(id)).spec.ssh?.hostKey).toBeNull();
+});
+
 test("a machine that its operator moves to a host of their own is sent no join material there", async () => {
   const attacker = await listenAsSshAttacker();
   const ssh = createSshProvider();

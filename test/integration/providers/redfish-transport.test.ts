@@ -45,7 +45,9 @@ async function aBmc(answer: Answering, root = "{}") {
   return { target: await listening(server), requests, server };
 }
 
-function aClient(options: { largestAnswer?: number } = {}): RedfishClient & { readonly gateway: BmcGateway } {
+function aClient(
+  options: { largestAnswer?: number; plainHttp?: boolean } = {},
+): RedfishClient & { readonly gateway: BmcGateway } {
   const gateway = createBmcGateway();
   const client = createRedfishClient({ gateway, ...options });
   cleanUps.push(() => client.close());
@@ -53,6 +55,22 @@ function aClient(options: { largestAnswer?: number } = {}): RedfishClient & { re
 }
 
 const thing = "/redfish/v1/thing";
+
+test("nothing is sent without TLS unless that is allowed: neither a request, nor an upload, nor a sign-in", async () => {
+  const { target, requests, server } = await aBmc((_request, response) => response.end("{}"));
+  let connections = 0;
+  server.on("connection", () => {
+    connections += 1;
+  });
+  const { get, post, stream } = aClient({ plainHttp: false });
+  const refused = { code: "plain_http_not_allowed", disposition: "retry" };
+  await expect(get(target, thing, aCall())).rejects.toMatchObject(refused);
+  await expect(post(target, thing, {}, aCall())).rejects.toMatchObject(refused);
+  await expect(stream(target, thing, aCall())).rejects.toMatchObject(refused);
+  expect([requests, connections]).toEqual([[], 0]);
+  await aClient({ plainHttp: true }).get(target, thing, aCall());
+  expect(requests.length).toBeGreaterThan(0);
+});
 
 test("a redirect is refused, and nothing is sent to where it leads", async () => {
   const elsewhere = await aBmc((_request, response) => response.end("{}"));

@@ -5,6 +5,7 @@ import { systemClock } from "../../../src/kernel/time/clock.ts";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { DiscoveryGate, type DiscoveryRules } from "../../../src/services/install/boot/discovery-gate.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
+import { testSealKey } from "../../support/journal/sealed-journal.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, type Node, startInstalls } from "./installs-under-test.ts";
 
@@ -85,6 +86,7 @@ describe("of those that did not boot again", () => {
         log: silentLog,
         retention: hours(365 * 24),
         refusalsKept: DAY,
+        sealKey: testSealKey,
         discovered: { stores: allStores, unseenFor: DAY },
       },
       new AbortController().signal,

@@ -21,6 +21,7 @@ export function rolesPage(): string {
     pageHead("Roles", "the tables of roles in `src/wiring/`"),
     "Which role may call which method, over gRPC, gRPC-Web and as JSON alike, and use which route. A method without a row is denied to everybody. The roles are checked before a request is read. `test/integration/access/role-matrix.test.ts` calls every row as every role, and without credentials.",
     "A token with a scope may besides call only methods of the groups that its `methods` name (`millwright token create NAME --role ROLE --scope methods=runs,machines`). `any`: no scope keeps anybody from it. `none`: no token with a scope may call it.",
+    "The scope of a token may also name things (`racks`, `clusters`, `customers`, `labels`). **Things** says what such a token may do with a method: `list`, it is shown what is within its scope; the kinds that the request names, which must be within its scope; `any`, what everybody may; nothing, it may not call it.",
     "## What roles bring along",
     table(
       ["Role", "Carries"],
@@ -32,12 +33,13 @@ export function rolesPage(): string {
     [...Map.groupBy(keys, groupOf)].flatMap(([group, rows]) => [
       `## ${group}`,
       table(
-        [group === ROUTES ? "Route" : "Method", ...OWN.map(code), "Others", "Group"],
+        [group === ROUTES ? "Route" : "Method", ...OWN.map(code), "Others", "Group", "Things"],
         rows.map((key) => [
           shownIn(group, key),
           ...OWN.map((role) => mark(key, role)),
           othersOf(key),
           access.groupOf(key) ?? "none",
+          thingsOf(key),
         ]),
       ),
     ]),
@@ -54,6 +56,13 @@ function shownIn(group: string, key: string): string {
   if (group === ROUTES) return code(key);
   const [method = "", field] = key.slice(group.length + 1).split(" ", 2);
   return field === undefined ? code(method) : `${code(method)} with ${code(field)}`;
+}
+
+function thingsOf(key: string): string {
+  const rule = access.thingsOf(key);
+  if (access.groupOf(key) === "any") return "any";
+  if (rule === undefined || rule === "list") return rule ?? "";
+  return rule.map(({ kind }) => code(kind ?? "kind")).join(", ");
 }
 
 const may = (allowed: Allowed, role: Role): boolean =>

@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthentication } from "../api/auth/authentication.ts";
 import { createFieldRoles } from "../api/auth/field-roles.ts";
+import { createThingGuard, guardThingsOfCalls } from "../api/auth/thing-guard.ts";
 import { createOperations } from "../api/rest/operations.ts";
 import { createRestFrame } from "../api/transport/access/rest-frame.ts";
 import { HealthSwitch, healthRoutes } from "../api/transport/health-service.ts";
@@ -291,6 +292,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   };
   const limits = wireLimits(config, { log, metrics, clock });
   const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log, limits);
+  const guardThings = createThingGuard(access, deps);
   const operations = createOperations({ build, metrics, authenticate: signIn, checks });
   const agents = openAgentDesk(deps, {
     rules: { taskLease: config.fleet.taskLease, longestWait: config.fleet.agentWait },
@@ -317,6 +319,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
         access,
         routes: restRoutes(installing, things),
         authenticate: signIn,
+        guardThings,
         reportUnexpected,
       },
       operations,
@@ -325,7 +328,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     }),
     ...frame,
     onAccess: refusals.onAccess,
-    interceptors: [...frame.interceptors, createFieldRoles(access)],
+    interceptors: [...frame.interceptors, createFieldRoles(access), guardThingsOfCalls(guardThings)],
     routes(router) {
       const methodDeps = {
         services: deps,

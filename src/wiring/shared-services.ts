@@ -60,7 +60,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(HistoryService, history(services)),
     partOf(AuditService, audit(services)),
     partOf(WatchService, watch(services, events)),
-    partOf(AccessService, myAccess(deps.access)),
+    partOf(AccessService, myAccess(services, deps.access)),
     partOf(TokenService, tokens(services, deps.onTokenRevoked)),
     partOf(SecretKeyService, secretKeys(services)),
     partOf(SystemService, system(services, deps.system)),
@@ -92,12 +92,20 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "GET /api/v1/openapi.json":                           "anyone",
     "GET /api/v1/docs":                                   "anyone",
   } },
-  { group: "health", roles: {
+  { group: "health", things: {
+    "millwright.v1.HealthReportService/ListHealthReports": "{kind} id",
+    "millwright.v1.HealthReportService/PutHealthReport": "{kind} id",
+    "millwright.v1.HealthReportService/RemoveHealthReport": "{kind} id",
+  }, roles: {
     "millwright.v1.HealthReportService/ListHealthReports": ["viewer", "Health"],
     "millwright.v1.HealthReportService/PutHealthReport": ["operator", "Health"],
     "millwright.v1.HealthReportService/RemoveHealthReport": ["operator", "Health"],
   } },
-  { group: "history", roles: {
+  { group: "history", things: {
+    "millwright.v1.HistoryService/ListHistory":           "{kind} id",
+    "millwright.v1.WatchService/Watch":                   "list",
+    "millwright.v1.ExplainService/Explain":               "{kind} id",
+  }, roles: {
     "millwright.v1.HistoryService/ListHistory":           ["viewer", "auditor"],
     "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],
     "millwright.v1.WatchService/Watch":                   ["viewer"],

@@ -87,6 +87,13 @@ export declare type CanIRequest = Message<"millwright.v1.CanIRequest"> & {
    * @generated from field: string method = 1;
    */
   method: string;
+
+  /**
+   * Whether it may be called on these; they count for callers whose scope names things.
+   *
+   * @generated from field: repeated millwright.v1.ThingName on = 2;
+   */
+  on: ThingName[];
 };
 
 /**
@@ -94,6 +101,29 @@ export declare type CanIRequest = Message<"millwright.v1.CanIRequest"> & {
  * Use `create(CanIRequestSchema)` to create a new message.
  */
 export declare const CanIRequestSchema: GenMessage<CanIRequest>;
+
+/**
+ * @generated from message millwright.v1.ThingName
+ */
+export declare type ThingName = Message<"millwright.v1.ThingName"> & {
+  /**
+   * Such as machine, rack or run.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.ThingName.
+ * Use `create(ThingNameSchema)` to create a new message.
+ */
+export declare const ThingNameSchema: GenMessage<ThingName>;
 
 /**
  * @generated from message millwright.v1.CanIResponse

@@ -9,7 +9,7 @@ import { file_millwright_v1_token } from "./token_pb.js";
  * Describes the file millwright/v1/access.proto.
  */
 export const file_millwright_v1_access = /*@__PURE__*/
-  fileDesc("ChptaWxsd3JpZ2h0L3YxL2FjY2Vzcy5wcm90bxINbWlsbHdyaWdodC52MSIUChJHZXRNeUFjY2Vzc1JlcXVlc3QijQEKE0dldE15QWNjZXNzUmVzcG9uc2USDAoEbmFtZRgBIAEoCRINCgVyb2xlcxgCIAMoCRIoCgVzY29wZRgDIAEoCzIZLm1pbGx3cmlnaHQudjEuVG9rZW5TY29wZRIPCgdtZXRob2RzGAQgAygJEg4KBnJvdXRlcxgFIAMoCRIOCgZmaWVsZHMYBiADKAkiHQoLQ2FuSVJlcXVlc3QSDgoGbWV0aG9kGAEgASgJIk0KDENhbklSZXNwb25zZRIOCgZtZXRob2QYASABKAkSDwoHYWxsb3dlZBgCIAEoCBIOCgZyZWFzb24YAyABKAkSDAoEbmV4dBgEIAEoCTKmAQoNQWNjZXNzU2VydmljZRJUCgtHZXRNeUFjY2VzcxIhLm1pbGx3cmlnaHQudjEuR2V0TXlBY2Nlc3NSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5HZXRNeUFjY2Vzc1Jlc3BvbnNlEj8KBENhbkkSGi5taWxsd3JpZ2h0LnYxLkNhbklSZXF1ZXN0GhsubWlsbHdyaWdodC52MS5DYW5JUmVzcG9uc2ViBnByb3RvMw", [file_millwright_v1_token]);
+  fileDesc("ChptaWxsd3JpZ2h0L3YxL2FjY2Vzcy5wcm90bxINbWlsbHdyaWdodC52MSIUChJHZXRNeUFjY2Vzc1JlcXVlc3QijQEKE0dldE15QWNjZXNzUmVzcG9uc2USDAoEbmFtZRgBIAEoCRINCgVyb2xlcxgCIAMoCRIoCgVzY29wZRgDIAEoCzIZLm1pbGx3cmlnaHQudjEuVG9rZW5TY29wZRIPCgdtZXRob2RzGAQgAygJEg4KBnJvdXRlcxgFIAMoCRIOCgZmaWVsZHMYBiADKAkiQwoLQ2FuSVJlcXVlc3QSDgoGbWV0aG9kGAEgASgJEiQKAm9uGAIgAygLMhgubWlsbHdyaWdodC52MS5UaGluZ05hbWUiJQoJVGhpbmdOYW1lEgwKBGtpbmQYASABKAkSCgoCaWQYAiABKAkiTQoMQ2FuSVJlc3BvbnNlEg4KBm1ldGhvZBgBIAEoCRIPCgdhbGxvd2VkGAIgASgIEg4KBnJlYXNvbhgDIAEoCRIMCgRuZXh0GAQgASgJMqYBCg1BY2Nlc3NTZXJ2aWNlElQKC0dldE15QWNjZXNzEiEubWlsbHdyaWdodC52MS5HZXRNeUFjY2Vzc1JlcXVlc3QaIi5taWxsd3JpZ2h0LnYxLkdldE15QWNjZXNzUmVzcG9uc2USPwoEQ2FuSRIaLm1pbGx3cmlnaHQudjEuQ2FuSVJlcXVlc3QaGy5taWxsd3JpZ2h0LnYxLkNhbklSZXNwb25zZWIGcHJvdG8z", [file_millwright_v1_token]);
 
 /**
  * Describes the message millwright.v1.GetMyAccessRequest.
@@ -33,11 +33,18 @@ export const CanIRequestSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_access, 2);
 
 /**
+ * Describes the message millwright.v1.ThingName.
+ * Use `create(ThingNameSchema)` to create a new message.
+ */
+export const ThingNameSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_access, 3);
+
+/**
  * Describes the message millwright.v1.CanIResponse.
  * Use `create(CanIResponseSchema)` to create a new message.
  */
 export const CanIResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_access, 3);
+  messageDesc(file_millwright_v1_access, 4);
 
 /**
  * What the caller may do. Every caller may ask, and each learns of itself alone.

@@ -61,6 +61,35 @@ export declare type TokenScope = Message<"millwright.v1.TokenScope"> & {
    * @generated from field: repeated string methods = 1;
    */
   methods: string[];
+
+  /**
+   * Ids of racks. With this or one of the following lists, only methods that name things, or list them, may be called, and only things that
+   * keep to all of these lists are shown and acted on.
+   *
+   * @generated from field: repeated string racks = 2;
+   */
+  racks: string[];
+
+  /**
+   * Clusters: machines whose node is in one of them, or that are to join it.
+   *
+   * @generated from field: repeated string clusters = 3;
+   */
+  clusters: string[];
+
+  /**
+   * Customers: their machines.
+   *
+   * @generated from field: repeated string customers = 4;
+   */
+  customers: string[];
+
+  /**
+   * Labels such as env=test, of machines, switches and power shelves.
+   *
+   * @generated from field: repeated string labels = 5;
+   */
+  labels: string[];
 };
 
 /**

@@ -1,8 +1,9 @@
-import { printScope } from "../../kernel/access/scope.ts";
+import { printScope, reachOf } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { MethodGroup } from "../../services/call/method-groups.ts";
 import { AGENT_ROLE, expandRoles, ROLES, type Role } from "../../services/call/roles.ts";
+import { parseThingRule, type ThingRule } from "./thing-rule.ts";
 
 /** Roles that may call, or `anyone`: also without credentials. */
 export type Allowed = readonly Role[] | "anyone";
@@ -13,10 +14,18 @@ export type Allowed = readonly Role[] | "anyone";
  */
 export type MethodRoles = Readonly<Record<string, Allowed>>;
 
+/**
+ * What a caller whose scope names things may do with a method: `list`, where the answer holds what is within the scope alone; else which
+ * things the request names: the kind, or `{kind}` for the field that says it, and the way to their ids, such as `machine machine_ids`;
+ * several parted by commas. Without a row such a caller may not call it.
+ */
+export type MethodThings = Readonly<Record<string, string>>;
+
 /** Rows of one group. Of those that are in none, nobody's token with a scope may call any. */
 export interface RolesTable {
   readonly group: MethodGroup | null;
   readonly roles: MethodRoles;
+  readonly things?: MethodThings;
 }
 
 /** The table of roles that a server obeys. A method without a row is denied to every caller. */
@@ -26,6 +35,8 @@ export interface Access {
   allowedFor(method: string): Allowed;
   /** What a scope must name for the method; `any`: no scope keeps anybody from it. Null: every scope does. */
   groupOf(method: string): MethodGroup | "any" | null;
+  /** Undefined: nobody whose scope names things may call it, unless everybody may. */
+  thingsOf(method: string): ThingRule | undefined;
   isPublic(method: string): boolean;
   /** Whether it is for the agents of fleet nodes. */
   isForAgents(method: string): boolean;
@@ -41,6 +52,9 @@ export interface Access {
 export function createAccess(tables: readonly RolesTable[]): Access {
   const rows = new Map<string, Allowed>();
   const groups = new Map<string, MethodGroup | null>();
+  const things = new Map<string, ThingRule>();
+  for (const { things: rules = {} } of tables)
+    for (const [method, text] of Object.entries(rules)) things.set(method, parseThingRule(text));
   for (const { group, roles } of tables)
     for (const [method, allowed] of Object.entries(roles)) {
       if (rows.has(method)) throw new Error(`${method} has two rows in the tables of roles`);
@@ -56,12 +70,19 @@ export function createAccess(tables: readonly RolesTable[]): Access {
   );
   const allowedFor = (method: string): Allowed => rows.get(method) ?? [];
   const groupOf = (method: string) => (isForAll(allowedFor(method)) ? "any" : (groups.get(method) ?? null));
+  const stray = [...things.keys()].find((method) => !rows.has(method));
+  if (stray !== undefined) throw new Error(`${stray} has a row of things, and none of roles`);
+  // A field is set in a call of its method, which names the things.
+  const thingsOf = (method: string) => things.get(isField(method) ? (method.split(" ", 1)[0] ?? "") : method);
   const refusal = (caller: Caller, method: string) =>
-    lacksRole(caller, method, allowedFor(method)) ?? leavesGroups(caller, method, groupOf(method));
+    lacksRole(caller, method, allowedFor(method)) ??
+    leavesGroups(caller, method, groupOf(method)) ??
+    namesNoThings(caller, method, groupOf(method) === "any" || thingsOf(method) !== undefined);
   return {
     methods: [...rows.keys()],
     allowedFor,
     groupOf,
+    thingsOf,
     isPublic: (method) => allowedFor(method) === "anyone",
     isForAgents: (method) => allowedFor(method).includes(AGENT_ROLE),
     refusal,
@@ -98,6 +119,19 @@ function leavesGroups(caller: Caller, method: string, group: MethodGroup | "any"
     { next: "ask an administrator for a token with a wider scope" },
   );
 }
+
+function namesNoThings(caller: Caller, method: string, isAboutThings: boolean): AppError | undefined {
+  const { scope } = caller;
+  if (scope === undefined || reachOf(scope) === undefined || isAboutThings) return undefined;
+  return new AppError(
+    "permission_denied",
+    `${nameOf(caller)} (scope ${printScope(scope).join(" ")}) may not call ${method}; no token whose scope names things may`,
+    { next: "ask an administrator for a token whose scope names no things" },
+  );
+}
+
+/** A row of a field, and of no route. */
+export const isField = (key: string): boolean => key.includes(" ") && !key.includes(" /");
 
 const nameOf = ({ name }: Caller): string => (name === null ? "the caller" : `'${name}'`);
 

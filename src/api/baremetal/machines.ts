@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MachineService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import type { MachineLifecycleService } from "../../../contract/millwright/v1/machine_pb.js";
+import { reachOf } from "../../kernel/access/scope.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { acceptMachineCertificate } from "../../services/machine/certificate.ts";
 import { setMachineCredentials } from "../../services/machine/credentials.ts";
@@ -24,8 +25,9 @@ export const machines = (deps: ServiceDeps): ServiceImpl<typeof MachineService> 
   async getMachine({ machineId }) {
     return machineOf(await viewMachine(deps, machineId));
   },
-  async listMachines({ filter, pageSize, pageToken }) {
-    const { items, nextPageToken } = await pageMachines(deps, { filter, pageSize, pageToken }, machineOf);
+  async listMachines({ filter, pageSize, pageToken }, { values }) {
+    const reach = reachOf(values.get(callerKey).scope);
+    const { items, nextPageToken } = await pageMachines(deps, { filter, pageSize, pageToken, reach }, machineOf);
     return { machines: [...items], nextPageToken };
   },
   async updateMachine({ machine }, { values }) {

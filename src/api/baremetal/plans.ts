@@ -26,7 +26,7 @@ export const planCatalog = (deps: ServiceDeps, references?: ReferenceDeps): Serv
     return { plan: planOf(created), warnings: references ? await findMissing(deps.db, references, created.plan) : [] };
   },
   async listPlans(request) {
-    const page = await pagePlans(deps, listRequestFrom(request));
+    const page = await pagePlans(deps, listRequestFrom(request, null));
     return { plans: page.items.map(planOf), ...pageOf(page) };
   },
   async deletePlan({ planId }, { values }) {

@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
+import { reachOf } from "../../kernel/access/scope.ts";
 import { cancelRun } from "../../services/run/cancel.ts";
 import type { RunDeps } from "../../services/run/deps.ts";
 import { WITH_SLOT } from "../../services/run/filter.ts";
@@ -19,16 +20,17 @@ export const runs = (deps: RunDeps, events: EventSource): ServiceImpl<typeof Run
   async getRun({ runId }) {
     return runOf(await getRun(deps, runId, WITH_SLOT));
   },
-  async listRuns(request) {
-    const { items, nextPageToken } = await pageRuns(deps, request, WITH_SLOT);
+  async listRuns({ filter, pageSize, pageToken }, { values }) {
+    const asked = { filter, pageSize, pageToken, reach: reachOf(values.get(callerKey).scope) };
+    const { items, nextPageToken } = await pageRuns(deps, asked, WITH_SLOT);
     return { runs: items.map(runOf), nextPageToken };
   },
   async cancelRun({ runId }, { values }) {
     return runOf(await cancelRun(deps, values.get(callerKey), runId, WITH_SLOT));
   },
-  async *watchRuns(request, { signal }) {
-    for await (const event of watchRuns(deps, events, { ...request, scope: WITH_SLOT }, signal))
-      yield runEventOf(event);
+  async *watchRuns({ filter, cursor }, { signal, values }) {
+    const query = { filter, cursor, scope: WITH_SLOT, reach: reachOf(values.get(callerKey).scope) };
+    for await (const event of watchRuns(deps, events, query, signal)) yield runEventOf(event);
   },
   async *streamRunLogs({ runId, after, noFollow }, { signal }) {
     const query = { runId, after: Number(after), follow: !noFollow, scope: WITH_SLOT };

@@ -1,3 +1,5 @@
+import { reachOf } from "../../kernel/access/scope.ts";
+import type { Caller } from "../../services/call/caller.ts";
 import type { ListPage, ListRequest } from "../../services/call/listing.ts";
 
 /** The fields that every request for a list has, under the same names in every contract of ours. */
@@ -9,12 +11,17 @@ interface WireListRequest {
   readonly withTotal: boolean;
 }
 
-export const listRequestFrom = ({ filter, orderBy, pageSize, pageToken, withTotal }: WireListRequest): ListRequest => ({
+/** The caller sees what its scope reaches. A list that belongs to no thing has no caller: nobody's scope of things lets them call it. */
+export const listRequestFrom = (
+  { filter, orderBy, pageSize, pageToken, withTotal }: WireListRequest,
+  caller: Caller | null,
+): ListRequest => ({
   filter,
   orderBy,
   pageSize,
   pageToken,
   withTotal,
+  reach: reachOf(caller?.scope),
 });
 
 /** What every answer has besides its items. */

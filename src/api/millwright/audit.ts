@@ -26,7 +26,7 @@ const problemOf = ({ kind, seal, sealedAt, entry }: JournalProblem) => ({
 
 export const audit = (deps: ServiceDeps): ServiceImpl<typeof AuditService> => ({
   async listRefusedCalls(request) {
-    const page = await pageRefusedCalls(deps, listRequestFrom(request));
+    const page = await pageRefusedCalls(deps, listRequestFrom(request, null));
     return { refusedCalls: page.items.map(refusedCallsOf), ...pageOf(page) };
   },
   async verifyJournal({ afterSeal, head }) {

@@ -19,7 +19,7 @@ export const clusters = (deps: ServiceDeps): ServiceImpl<typeof ClusterService> 
     return { cluster: clusterOf(cluster), warnings: [...warnings] };
   },
   async listClusters(request) {
-    const page = await pageClusters(deps, listRequestFrom(request));
+    const page = await pageClusters(deps, listRequestFrom(request, null));
     return { clusters: page.items.map(clusterOf), ...pageOf(page) };
   },
   async deleteCluster({ name }, { values }) {
@@ -33,7 +33,7 @@ export const images = (deps: ServiceDeps): ServiceImpl<typeof ImageService> => (
     return { image: imageOf(await createImage(deps, values.get(callerKey), request)) };
   },
   async listImages(request) {
-    const page = await pageImages(deps, listRequestFrom(request));
+    const page = await pageImages(deps, listRequestFrom(request, null));
     return { images: page.items.map(imageOf), ...pageOf(page) };
   },
   async deleteImage({ name }, { values }) {
@@ -50,7 +50,7 @@ export const cloudInit = (deps: ServiceDeps): ServiceImpl<typeof CloudInitServic
     return { document: cloudInitOf(await getCloudInit(deps, name)) };
   },
   async listCloudInit(request) {
-    const page = await pageCloudInit(deps, listRequestFrom(request));
+    const page = await pageCloudInit(deps, listRequestFrom(request, null));
     return { documents: page.items.map(cloudInitSummaryOf), ...pageOf(page) };
   },
   async deleteCloudInit({ name }, { values }) {

@@ -4,6 +4,7 @@ import {
   ExploreState,
   type ListExpectedPowerShelvesRequest,
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import type { Caller } from "../../services/call/caller.ts";
 import type { ExpectedQuery, ExploreResult } from "../../services/expected-device/expected-devices.ts";
 import type { ExpectedPowerShelfRecord } from "../../services/expected-power-shelf/expected-power-shelves.ts";
 import { endpointText } from "../convert/bmc-endpoint.ts";
@@ -38,8 +39,8 @@ export function exploreResultsFrom(state: number, field: string): readonly Explo
   return results === "any" ? undefined : results;
 }
 
-export const expectedQueryFrom = (message: ListExpectedPowerShelvesRequest): ExpectedQuery => ({
-  ...listRequestFrom(message),
+export const expectedQueryFrom = (message: ListExpectedPowerShelvesRequest, caller: Caller): ExpectedQuery => ({
+  ...listRequestFrom(message, caller),
   rackId: nonEmpty(message.rackId),
   bmcMac: nonEmpty(message.bmcMac),
   deviceId: nonEmpty(message.powerShelfId),

@@ -11,8 +11,8 @@ import { listRequestFrom, pageOf } from "../convert/listing.ts";
 import { callerKey } from "../transport/interceptors.ts";
 
 export const nodes = (deps: ServiceDeps): ServiceImpl<typeof NodeService> => ({
-  async listNodes(request) {
-    const page = await pageNodes(deps, listRequestFrom(request));
+  async listNodes(request, { values }) {
+    const page = await pageNodes(deps, listRequestFrom(request, values.get(callerKey)));
     return { nodes: page.items.map(nodeOf), ...pageOf(page) };
   },
   async armNode({ id }, { values }) {

@@ -7,6 +7,7 @@ import {
   type PowerShelfSchema,
   TlsTrustMode,
 } from "../../../contract/millwright/v1/power_shelf_pb.js";
+import type { Caller } from "../../services/call/caller.ts";
 import type { CreatePowerShelf } from "../../services/power-shelf/power-shelves.ts";
 import type { PowerShelfQuery, PowerShelfRecord, PowerShelfView } from "../../services/power-shelf/view.ts";
 import { int32Of, nonEmpty, timestampOf, wordFor } from "../convert/fields.ts";
@@ -48,8 +49,8 @@ function deletedFrom(which: DeletedShelves): Deleted {
   return word === "by_filter" ? undefined : word;
 }
 
-export const powerShelfQueryFrom = (message: ListPowerShelvesRequest): PowerShelfQuery => ({
-  ...listRequestFrom(message),
+export const powerShelfQueryFrom = (message: ListPowerShelvesRequest, caller: Caller): PowerShelfQuery => ({
+  ...listRequestFrom(message, caller),
   rackId: nonEmpty(message.rackId),
   state: nonEmpty(message.state),
   powerState: nonEmpty(message.powerState),

@@ -21,8 +21,8 @@ export const powerShelves = (
     const { id } = await createPowerShelf(deps, values.get(callerKey), createPowerShelfFrom(request));
     return { powerShelf: powerShelfOf(await viewPowerShelf(deps, id)) };
   },
-  async listPowerShelves(request) {
-    const page = await pagePowerShelves(deps, powerShelfQueryFrom(request));
+  async listPowerShelves(request, { values }) {
+    const page = await pagePowerShelves(deps, powerShelfQueryFrom(request, values.get(callerKey)));
     return { powerShelves: page.items.map(powerShelfOf), ...pageOf(page) };
   },
   async getPowerShelf({ id }) {

@@ -1,5 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CreateTokenRequest, TokenSchema, TokenScopeSchema } from "../../../contract/millwright/v1/token_pb.js";
+import type {
+  CreateTokenRequest,
+  TokenSchema,
+  TokenScope,
+  TokenScopeSchema,
+} from "../../../contract/millwright/v1/token_pb.js";
 import type { Scope } from "../../kernel/access/scope.ts";
 import type { CreateToken, ListedToken } from "../../services/system/tokens.ts";
 import { dateFrom, timestampOf } from "../convert/fields.ts";
@@ -7,12 +12,20 @@ import { dateFrom, timestampOf } from "../convert/fields.ts";
 export const createTokenFrom = ({ name, roles, scope, expiresAt }: CreateTokenRequest): CreateToken => ({
   name,
   roles,
-  ...(scope && { scope: { methods: scope.methods } }),
+  ...(scope && { scope: scopeFrom(scope) }),
   expiresAt: dateFrom(expiresAt, "expires_at"),
+});
+
+const scopeFrom = ({ methods, racks, clusters, customers, labels }: TokenScope): Scope => ({
+  ...{ methods, racks, clusters, customers, labels },
 });
 
 export const scopeMessage = (scope: Scope): MessageInitShape<typeof TokenScopeSchema> => ({
   methods: [...scope.methods],
+  racks: [...scope.racks],
+  clusters: [...scope.clusters],
+  customers: [...scope.customers],
+  labels: [...scope.labels],
 });
 
 export const tokenOf = (row: ListedToken): MessageInitShape<typeof TokenSchema> => ({

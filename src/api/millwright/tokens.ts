@@ -14,7 +14,7 @@ export const tokens = (deps: ServiceDeps, onRevoked: (id: string) => void): Serv
     return { ...made, validUntil: timestampOf(validUntil) };
   },
   async listTokens(request) {
-    const page = await pageTokens(deps, listRequestFrom(request));
+    const page = await pageTokens(deps, listRequestFrom(request, null));
     return { tokens: page.items.map(tokenOf), ...pageOf(page) };
   },
   async revokeToken({ id }, { values }) {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reachOf } from "../../kernel/access/scope.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import {
   ancestorsOf,
@@ -137,11 +138,19 @@ const listNodesOfGroup = ({ services }: Deps) =>
     query: z.strictObject({ include_descendants: z.stringbool().default(false), ...pageQuery }),
     errors: { 404: "There is no such group." },
     answer: listOf(node),
-    async handle({ params, query: { include_descendants, limit, offset } }) {
+    async handle({ params, caller, query: { include_descendants, limit, offset } }) {
       await getGroup(services, params.id);
       const below = include_descendants ? await descendantsOf(services, params.id) : [];
       const groupIds = [params.id, ...below.map((each) => each.id)];
-      const asked = { groupIds, filter: "", pageToken: "", pageSize: limit, offset, withTotal: true };
+      const asked = {
+        groupIds,
+        filter: "",
+        pageToken: "",
+        pageSize: limit,
+        offset,
+        withTotal: true,
+        reach: reachOf(caller.scope),
+      };
       const { items, totalSize } = await pageNodes(services, asked);
       return many(items.map(nodeJson), totalSize ?? 0);
     },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reachOf } from "../../kernel/access/scope.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { patchInstall, registerInstall } from "../../services/install/installs.ts";
 import { pageNodes } from "../../services/install/node-list.ts";
@@ -29,9 +30,13 @@ const listNodes = ({ services }: Deps) =>
       ...pageQuery,
     }),
     answer: pagedListOf(schemas.node),
-    async handle({ query: { state, group_id, tag, filter, order_by: orderBy, page_token: pageToken, limit, offset } }) {
+    async handle({
+      caller,
+      query: { state, group_id, tag, filter, order_by: orderBy, page_token: pageToken, limit, offset },
+    }) {
       const groupIds = group_id === undefined ? undefined : [group_id];
-      const asked = { state, groupIds, tag, filter, orderBy, pageToken, pageSize: limit, offset, withTotal: true };
+      const page = { pageToken, pageSize: limit, offset, withTotal: true, reach: reachOf(caller.scope) };
+      const asked = { state, groupIds, tag, filter, orderBy, ...page };
       return manyOf(await inQuery(pageNodes(services, asked)), schemas.nodeJson);
     },
   });

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
+import type { GuardThings } from "../auth/thing-guard.ts";
 import { toHttpError } from "../transport/error-codes.ts";
 import { findUnstorable } from "./storable.ts";
 
@@ -70,6 +71,8 @@ export const nameOfRoute = ({ method, path }: Pick<AnyRoute, "method" | "path">)
 export interface RouteDeps {
   /** Throws unless the request may use the route. */
   readonly authenticate: (request: FastifyRequest, route: string) => Promise<Caller>;
+  /** Throws unless all that the request names is within the caller's scope. */
+  readonly guardThings: GuardThings;
   readonly reportUnexpected: (cause: unknown, request: FastifyRequest) => string;
 }
 
@@ -97,6 +100,8 @@ export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[]
           request,
           reply,
         };
+        const { params, query, body } = call;
+        await deps.guardThings(caller, nameOfRoute(route), { params, query, body });
         const answer = await route.handle(call as never);
         return reply.code(route.status ?? 200).send(answer);
       },

@@ -1,8 +1,10 @@
+import type { Reach } from "../../kernel/access/scope.ts";
 import type { Filter } from "../../kernel/filter/filter.ts";
 import { parseOrderBy, type SortKey } from "../../kernel/filter/order-by.ts";
 import { parseFilter } from "../../kernel/filter/parse-filter.ts";
+import { reachSql } from "../../store/lifecycle/places.ts";
 import { filterFieldsOf, sortFieldsOf } from "../../store/postgres/list-fields.ts";
-import type { Listing } from "../../store/postgres/listing.ts";
+import type { Listing, Within } from "../../store/postgres/listing.ts";
 import type { SortValues } from "../../store/postgres/sort-sql.ts";
 import { nowOf, type ServiceDeps } from "./deps.ts";
 import { checkPageSize, cutPage, type Page, parsePlace } from "./paging.ts";
@@ -14,6 +16,8 @@ export interface ListRequest {
   readonly pageSize: number;
   readonly pageToken: string;
   readonly withTotal?: boolean;
+  /** Only things within it are listed, and counted. Undefined: all. */
+  readonly reach: Reach | undefined;
   /**
    * How many rows to leave out, for clients that page by counting: rows that come or go between two pages are then repeated or
    * missed. With a token it counts from there.
@@ -49,7 +53,8 @@ export async function pageList<F extends string, T, U>(
   request: ListRequest,
   { clauses = [], completed = (filter) => filter, query: own = {}, defaultSize, show }: ListOptions<F, T, U>,
 ): Promise<ListPage<U>> {
-  const { filter: text, orderBy = "", pageSize, pageToken } = request;
+  const { filter: text, orderBy = "", pageSize, pageToken, reach } = request;
+  const within = reach && withinReach(deps, listing, reach);
   const size = pageSize === 0 && defaultSize !== undefined ? defaultSize : checkPageSize(pageSize);
   const order = listing.completeOrder(orderOf(listing, orderBy));
   const reading = readFilter(listing, text, nowOf(deps));
@@ -58,7 +63,7 @@ export async function pageList<F extends string, T, U>(
   const { after, now } = beginningOf(place, reading);
   const filter = [...clauses, ...completed(now ? readFilter(listing, text, now).filter : reading.filter)];
   const { offset } = request;
-  const asked = { filter, order, after, limit: size + 1, ...(offset !== undefined && { offset }) };
+  const asked = { filter, order, after, within, limit: size + 1, ...(offset !== undefined && { offset }) };
   const { lists = deps.db } = deps;
   const rows = await listing.collect(lists, asked, (thing, values) => ({
     shown: show(thing),
@@ -66,8 +71,19 @@ export async function pageList<F extends string, T, U>(
   }));
   const moment = reading.isRelative ? [(now ?? reading.now).toISOString()] : [];
   const page = cutPage(deps.secrets, rows, size, query, ({ values }) => [...moment, ...values]);
-  const totalSize = request.withTotal ? await listing.count(lists, filter) : null;
+  const totalSize = request.withTotal ? await listing.count(lists, filter, within) : null;
   return { items: page.items.map(({ shown }) => shown), nextPageToken: page.nextPageToken, totalSize };
+}
+
+/** A list that does not say of which things it is, or of things that are nowhere, is no list for who sees some things only. */
+function withinReach(
+  { stores }: ServiceDeps,
+  { name, kind = "" }: Pick<Listing<never, never>, "name" | "kind">,
+  reach: Reach,
+): Within {
+  const place = stores.get(kind)?.place;
+  if (!place) throw new Error(`the list of ${name} was asked for within a reach, and its things have no place`);
+  return (parameter) => reachSql(place, reach, parameter);
 }
 
 function orderOf<F extends string, T>(listing: Listing<F, T>, orderBy: string): readonly SortKey<F>[] {

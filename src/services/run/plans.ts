@@ -62,7 +62,7 @@ export const pageAllPlans = (
   deps: ServiceDeps,
   { pageSize, pageToken }: { readonly pageSize: number; readonly pageToken: string },
 ): Promise<ListPage<PlanRecord>> =>
-  pagePlans(deps, { filter: "", pageSize: pageSize === 0 ? USUAL_PAGE : pageSize, pageToken });
+  pagePlans(deps, { filter: "", pageSize: pageSize === 0 ? USUAL_PAGE : pageSize, pageToken, reach: undefined });
 
 /** Keeps a plan under its id. The same plan again is harmless; another one under the same id is refused. */
 export async function createPlan(deps: ServiceDeps, caller: Caller, input: PlanInput): Promise<PlanRecord> {

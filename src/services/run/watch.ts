@@ -1,7 +1,10 @@
+import type { Reach } from "../../kernel/access/scope.ts";
 import type { Run } from "../../runs/model/run.ts";
+import { findOutside } from "../../store/lifecycle/places.ts";
 import { createPastRuns } from "../../store/run/past-runs.ts";
 import { listRuns, listRunsWithKeys, type RunKey } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { eventsWithin } from "../call/reach.ts";
 import type { EventSource } from "../system/watch.ts";
 import {
   ALL_RUNS,
@@ -31,7 +34,12 @@ export interface RunEvent {
 export async function* watchRuns(
   deps: ServiceDeps,
   events: EventSource,
-  query: { readonly filter: string; readonly cursor: string; readonly scope?: RunScope },
+  query: {
+    readonly filter: string;
+    readonly cursor: string;
+    readonly scope?: RunScope;
+    readonly reach?: Reach | undefined;
+  },
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   const filter = [...(query.scope ?? ALL_RUNS), ...parseRunFilter(query.filter, () => nowOf(deps))];
@@ -40,10 +48,11 @@ export async function* watchRuns(
   const shown = new Map<string, number>();
   let needsSnapshots = query.cursor === "";
   const from = needsSnapshots ? ("now" as const) : { cursor: query.cursor };
-  for await (const item of events.follow(from, { kinds: [KIND] }, signal)) {
+  const { reach } = query;
+  for await (const item of eventsWithin(deps, events, reach).follow(from, { kinds: [KIND] }, signal)) {
     if (item.type === "bookmark") {
       // The first one says where "now" is; later ones only say that nothing happened.
-      if (needsSnapshots) yield* snapshots(deps, filter, item.cursor, shown);
+      if (needsSnapshots) yield* snapshots(deps, filter, { cursor: item.cursor, reach }, shown);
       needsSnapshots = false;
       continue;
     }
@@ -65,7 +74,7 @@ const SNAPSHOT_PAGE = 200;
 async function* snapshots(
   deps: ServiceDeps,
   filter: RunFilter,
-  cursor: string,
+  { cursor, reach }: { readonly cursor: string; readonly reach: Reach | undefined },
   shown: Map<string, number>,
 ): AsyncGenerator<RunEvent> {
   let before: RunKey | undefined;
@@ -76,7 +85,10 @@ async function* snapshots(
       limit: SNAPSHOT_PAGE,
       ...(before && { before }),
     });
+    const keys = page.map(({ run: { id } }) => ({ kind: KIND, id }));
+    const outside = new Set(reach ? (await findOutside(deps.db, deps.stores, reach, keys)).map(({ id }) => id) : []);
     for (const { run } of page) {
+      if (outside.has(run.id)) continue;
       shown.set(run.id, run.version);
       yield { at: nowOf(deps), run, message: "snapshot", cursor };
     }

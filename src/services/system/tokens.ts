@@ -1,4 +1,4 @@
-import { printScope, type Scope } from "../../kernel/access/scope.ts";
+import { NO_LIMITS, printScope, REACH_LIMITS, type Scope } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
 import { type ListedToken, tokenListingFor } from "../../store/access/token-list.ts";
@@ -135,7 +135,9 @@ function checkRoles(words: readonly string[]): Role[] {
 
 /** Null where nothing is limited. */
 function checkScope(scope: Scope | undefined): Scope | null {
-  const methods = [...new Set(scope?.methods)];
+  if (scope === undefined) return null;
+  for (const limit of REACH_LIMITS) checkWords(limit, scope[limit]);
+  const methods = [...new Set(scope.methods)];
   const odd = methods.find((word) => !isMethodGroup(word));
   if (odd !== undefined)
     throw new AppError(
@@ -143,5 +145,21 @@ function checkScope(scope: Scope | undefined): Scope | null {
       `scope.methods: ${JSON.stringify(odd.slice(0, 80))} is no group of methods; groups are ${METHOD_GROUPS.join(", ")}`,
       { field: "scope.methods" },
     );
-  return methods.length === 0 ? null : { methods };
+  const distinct = Object.fromEntries(REACH_LIMITS.map((limit) => [limit, [...new Set(scope[limit])]]));
+  const checked: Scope = { ...NO_LIMITS, ...distinct, methods };
+  return printScope(checked).length === 0 ? null : checked;
+}
+
+const MOST_WORDS = 1_000;
+
+/** They need not exist: a rack, or a customer, may come later. */
+function checkWords(limit: (typeof REACH_LIMITS)[number], words: readonly string[]): void {
+  const field = `scope.${limit}`;
+  const refuse = (why: string) => new AppError("invalid_argument", `${field}: ${why}`, { field });
+  if (words.length > MOST_WORDS) throw refuse(`at most ${MOST_WORDS} are taken, got ${words.length}`);
+  const odd = words.find((word) => word.trim() === "" || word.length > LONGEST_NAME || !isPrintable(word));
+  if (odd !== undefined)
+    throw refuse(`${JSON.stringify(odd.slice(0, 80))} must have 1 to ${LONGEST_NAME} printable characters`);
+  const bare = limit === "labels" ? words.find((word) => !/^[^=]+=./.test(word)) : undefined;
+  if (bare !== undefined) throw refuse(`${JSON.stringify(bare.slice(0, 80))} must be key=value`);
 }

@@ -1,8 +1,10 @@
+import type { Reach } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { EventSource, WatchItem } from "../../store/lifecycle/event-source.ts";
 import { parseCursor } from "../../store/lifecycle/journal.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { checkKind } from "../call/known-kinds.ts";
+import { eventsWithin } from "../call/reach.ts";
 
 export type { EventSource, WatchItem };
 
@@ -13,6 +15,8 @@ export interface WatchQuery {
   /** Empty: from the oldest event that is kept, or from now. */
   readonly fromCursor: string;
   readonly fromNow: boolean;
+  /** Only events of things within it. Undefined: all. */
+  readonly reach: Reach | undefined;
 }
 
 /** Every event is compared with them, for as long as the watch lasts. */
@@ -40,5 +44,5 @@ export function watchEvents(
   if (fromCursor !== "") parseCursor(fromCursor, CURSOR_FIELD);
   const begin = fromNow ? "now" : "oldest";
   const from = fromCursor === "" ? begin : { cursor: fromCursor, field: CURSOR_FIELD };
-  return events.follow(from, { kinds, ids, types }, signal);
+  return eventsWithin(deps, events, query.reach).follow(from, { kinds, ids, types }, signal);
 }

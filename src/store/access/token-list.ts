@@ -1,3 +1,4 @@
+import { NO_LIMITS } from "../../kernel/access/scope.ts";
 import { defineFields } from "../postgres/list-fields.ts";
 import { createListing } from "../postgres/listing.ts";
 import { type MaxAge, TOKEN_COLUMNS, TOKEN_ROLES, type TokenRow } from "./tokens.ts";
@@ -42,7 +43,8 @@ export const tokenListingFor = (maxAge: MaxAge) =>
     ],
     columns: `${TOKEN_COLUMNS}, valid_until as "validUntil"`,
     from: `(select *, least(expires_at, ${endByAge(maxAge)}) as valid_until from tokens where bound_to is null) t`,
-    parse: (row) => row,
+    // One from before tokens could be limited to things has no such limits.
+    parse: (row) => ({ ...row, scope: row.scope && { ...NO_LIMITS, ...row.scope } }),
   });
 
 const endByAge = (maxAge: MaxAge): string =>

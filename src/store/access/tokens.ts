@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Scope } from "../../kernel/access/scope.ts";
+import { parseScope, type Scope } from "../../kernel/access/scope.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
 import type { Queryable, Transaction } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
@@ -138,8 +138,11 @@ export async function verifyToken(
   if (row.revokedAt !== null) return { status: "revoked", at: row.revokedAt };
   const expiresAt = endOfToken(row, maxAge);
   if (expiresAt !== null && expiresAt <= now) return { status: "expired", at: expiresAt };
-  const { name, roles, scope, boundTo } = row;
-  return { status: "valid", id, name, roles, scope, expiresAt, boundTo };
+  const { name, boundTo } = row;
+  const scope = row.scope === null ? null : parseScope(row.scope);
+  // A later version has limited it in a way that this one does not know.
+  const roles = scope === undefined ? [] : row.roles;
+  return { status: "valid", id, name, roles, scope: scope ?? null, expiresAt, boundTo };
 }
 
 /**

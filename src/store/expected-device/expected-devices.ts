@@ -8,6 +8,7 @@ import {
   type ExploreResult,
 } from "../../lifecycles/expected-device/expected-device.ts";
 import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
+import { deviceOfRackPlace } from "../device/part-of-rack.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -158,6 +159,7 @@ export function defineExpectedDevices<X extends object>(
     store: {
       lifecycle: lifecycle as Lifecycle<R>,
       table,
+      place: deviceOfRackPlace(table),
       requests: {},
       related: {
         device: {

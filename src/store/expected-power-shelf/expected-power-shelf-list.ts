@@ -13,6 +13,7 @@ export type ExpectedPowerShelfField = keyof typeof FIELDS & string;
 /** In the order of their MAC addresses. */
 export const expectedPowerShelfListing = createListing<ExpectedPowerShelfField, ExpectedPowerShelfRecord, ExpectedRow>({
   name: "expected power shelves",
+  kind: "expected_power_shelf",
   fields: FIELDS,
   id: "bmc_mac",
   idOf: (row) => row.bmc_mac,

@@ -27,6 +27,7 @@ const parseRow = (row: ExpectedRackRow): ExpectedRack => ({
 export const expectedRackStore: ThingStore<ExpectedRack> = {
   lifecycle: expectedRackLifecycle,
   table: "expected_racks",
+  place: { table: "expected_racks", rack: (row) => `${row}.id` },
   requests: {},
   async load(db, ids) {
     return parseRows(await db.query<ExpectedRackRow>(`${SELECT} where t.id = any($1)`, [ids]), parseRow);

@@ -13,6 +13,7 @@ export type ExpectedSwitchField = keyof typeof FIELDS & string;
 /** In the order of their MAC addresses. */
 export const expectedSwitchListing = createListing<ExpectedSwitchField, ExpectedSwitchRecord, ExpectedRow>({
   name: "expected switches",
+  kind: "expected_switch",
   fields: FIELDS,
   id: "bmc_mac",
   idOf: (row) => row.bmc_mac,

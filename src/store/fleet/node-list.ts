@@ -26,6 +26,7 @@ export type FleetNodeField = keyof typeof FIELDS & string;
 
 export const fleetNodeListing = createListing<FleetNodeField, FleetNodeRecord, FleetNodeRow>({
   name: "fleet_nodes",
+  kind: "fleet_node",
   fields: FIELDS,
   id: "node_id",
   columns: FLEET_NODE_COLUMNS,

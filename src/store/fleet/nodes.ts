@@ -10,6 +10,7 @@ import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import { machineLifecycle } from "../../lifecycles/machine/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
+import { placeOfItsMachine } from "../machine/machine-place.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { isNumber, isText, oneOf, orNull, readerOf, shapeOf } from "../postgres/stored-json.ts";
 
@@ -64,6 +65,7 @@ export function parseFleetNode(row: FleetNodeRow): FleetNodeRecord {
 export const fleetNodeStore: ThingStore<FleetNode> = {
   lifecycle: fleetNodeLifecycle,
   table: "fleet_nodes",
+  place: placeOfItsMachine("fleet_nodes", "machine_id"),
   requests: {},
   related: {
     // What may be done with a machine depends on its node.

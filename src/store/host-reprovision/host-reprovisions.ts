@@ -10,6 +10,7 @@ import type { Assigned } from "../../lifecycles/rack/rack.ts";
 import { FIRMWARE_CLASSES, type FirmwareClass } from "../../lifecycles/rack-firmware/rack-firmware.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
+import { placeOfItsMachine } from "../machine/machine-place.ts";
 import { machineStore } from "../machine/machines.ts";
 import { isFlag, isNumber, isText, oneOf, orNull, readerOf } from "../postgres/stored-json.ts";
 import { assignedSql } from "../rack/assigned.ts";
@@ -42,6 +43,7 @@ export const hostReprovisionStore: ThingStore<HostReprovision> = {
   lifecycle: hostReprovisionLifecycle,
   table: "host_reprovisions",
   rackSql: "(select m.rack from machines m where m.id = t.id)",
+  place: placeOfItsMachine("host_reprovisions"),
   requests: {
     reprovisionRequest: { column: "reprovision_requested", lastColumn: "last_reprovision_request" },
   },

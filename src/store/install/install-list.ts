@@ -37,6 +37,7 @@ export type InstallField = keyof typeof FIELDS & string;
 /** The oldest first. */
 export const installListing = createListing<InstallField, InstallRecord, InstallRow>({
   name: "nodes",
+  kind: "install",
   fields: FIELDS,
   id: "id",
   order: [{ field: "created_at", descending: false }],

@@ -12,6 +12,7 @@ import { installLifecycle } from "../../lifecycles/install/lifecycle.ts";
 import { runLifecycle } from "../../runs/model/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { type Loaded, parseRows, type ThingStore } from "../lifecycle/things.ts";
+import { placeOfItsMachine } from "../machine/machine-place.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { installOrders } from "./orders.ts";
 
@@ -157,6 +158,7 @@ export async function loadInstalls(db: Queryable, ids: readonly string[]): Promi
 export const installStore: ThingStore<Install> = {
   lifecycle: installLifecycle,
   table: "installs",
+  place: placeOfItsMachine("installs"),
   requests: {},
   // Two claimed one boot, and people have to settle it.
   attention: {

@@ -8,6 +8,7 @@ import type { Queryable, Transaction } from "../postgres/database.ts";
 import type { Admission } from "./admission.ts";
 import type { AttentionSql } from "./attention.ts";
 import type { OrderDesk } from "./orders.ts";
+import type { Place } from "./places.ts";
 import { type Relations, withRelatedStates } from "./relations.ts";
 
 export interface ThingKey {
@@ -124,6 +125,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly attention?: AttentionSql;
   /** Of these things, those that somebody uses, each with the machines in use; absent: nobody uses such things. */
   readonly inUse?: (db: Queryable, ids: readonly string[]) => Promise<ReadonlyMap<string, readonly MachineInUse[]>>;
+  /** Where the thing is, for callers who may see and act on some things only. Absent: it is none of theirs. */
+  readonly place?: Place;
   /** Facts whose replacement by another one is an event of its own, and which; their first value is none. */
   readonly replacedFacts?: { readonly [fact: string]: string };
   /** What is asked of the thing before a run on it is on record. Absent: nothing. */

@@ -68,6 +68,7 @@ export type MachineField = keyof typeof FIELDS & string;
 
 export const machineListing = createListing<MachineField, MachineRecord, RecordRow>({
   name: "machines",
+  kind: "machine",
   fields: FIELDS,
   id: "machine_id",
   columns: RECORD_COLUMNS,

@@ -34,6 +34,7 @@ import {
   shapeOf,
 } from "../postgres/stored-json.ts";
 import { findMachinesInUse } from "../rack/assigned.ts";
+import { machinePlace } from "./machine-place.ts";
 
 /** A machine with what only people need. */
 export interface MachineRecord extends Machine {
@@ -219,6 +220,7 @@ function parseMachine(row: MachineRow): Machine {
 export const machineStore: ThingStore<Machine> = {
   lifecycle: machineLifecycle,
   table: "machines",
+  place: machinePlace,
   requests: {},
   takesRuns: machineTarget,
   replacedFacts: { certificateFingerprint: "certificate_replaced" },

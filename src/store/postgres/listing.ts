@@ -15,14 +15,21 @@ export interface ListQuery<F extends string> {
   /** The values of the last row of the page before. */
   readonly after?: SortValues | undefined;
   readonly limit: number;
+  /** What must hold besides, as SQL on `t`. */
+  readonly within?: Within | undefined;
   /** Rows to leave out at the beginning. For clients that page so; with it, rows that come or go in between are missed or repeated. */
   readonly offset?: number;
 }
+
+/** A condition that is made with the parameters that it refers to. */
+export type Within = (parameter: (value: unknown) => string) => string;
 
 /** Things of one kind that callers list: what they can filter and sort by, and how the rows are read. */
 export interface Listing<F extends string, T> {
   /** What callers call them, such as "machines". */
   readonly name: string;
+  /** Of the things in it. Absent: they have no lifecycle. */
+  readonly kind?: string;
   readonly fields: ListFields<F, T>;
   /** The order without `order_by`. */
   readonly order: readonly SortKey<F>[];
@@ -33,7 +40,7 @@ export interface Listing<F extends string, T> {
    * that it goes through, and copied whole by each collection of garbage meanwhile.
    */
   collect<U>(db: Queryable, query: ListQuery<F>, take: (thing: T, place: SortValues) => U): Promise<U[]>;
-  count(db: Queryable, filter: Filter<F>): Promise<number>;
+  count(db: Queryable, filter: Filter<F>, within?: Within): Promise<number>;
   /** How many there are by the values of fields, the most first. */
   tally(db: Queryable, filter: Filter<F>, by: readonly FieldRef<F>[], limit: number): Promise<Tally[]>;
   /** Of these groups, how long the things that are at work or in trouble have been in their states. */
@@ -42,6 +49,7 @@ export interface Listing<F extends string, T> {
 
 interface ListingOptions<F extends string, T, Row> {
   readonly name: string;
+  readonly kind?: string;
   readonly fields: ListFields<F, T>;
   /** The field that tells all rows apart, and its value in a row; the column `id` unless told. */
   readonly id: F;
@@ -58,7 +66,7 @@ interface ListingOptions<F extends string, T, Row> {
 export function createListing<F extends string, T, Row extends { id: string }>(
   options: ListingOptions<F, T, Row>,
 ): Listing<F, T> {
-  const { name, fields, id, idOf = (row: Row) => row.id, columns, from, countFrom = from, parse } = options;
+  const { name, kind, fields, id, idOf = (row: Row) => row.id, columns, from, countFrom = from, parse } = options;
   const idOrder = { field: id, descending: false };
   const filterColumns = columnsOf(fields);
   const completeOrder = (order: readonly SortKey<F>[]) =>
@@ -67,6 +75,7 @@ export function createListing<F extends string, T, Row extends { id: string }>(
       : [...order, { ...idOrder, descending: order.at(-1)?.descending ?? false }];
   return {
     name,
+    ...(kind !== undefined && { kind }),
     fields,
     order: options.order ?? [idOrder],
     completeOrder,
@@ -74,6 +83,7 @@ export function createListing<F extends string, T, Row extends { id: string }>(
       const values: unknown[] = [];
       const parameter = (value: unknown) => `$${values.push(value)}`;
       const where = filterSql(query.filter, filterColumns, values);
+      const within = query.within === undefined ? "" : ` and ${query.within(parameter)}`;
       const sort = query.order.map((key) => sortColumnOf(fields, key, parameter));
       const after = query.after === undefined ? "" : ` and ${afterSql(sort, query.after, parameter)}`;
       // Where the id is the whole order, each row has its place in it already.
@@ -81,7 +91,7 @@ export function createListing<F extends string, T, Row extends { id: string }>(
       const places = isById ? "" : sort.map(({ asText }, at) => `, ${asText} as place_${at}`).join("");
       const offset = query.offset === undefined ? "" : ` offset ${Math.floor(query.offset)}`;
       const rows: ((Row & Record<string, string | null>) | null)[] = await db.query({
-        text: `select ${columns}${places} from ${from} where ${where}${after}
+        text: `select ${columns}${places} from ${from} where ${where}${within}${after}
                 order by ${orderSql(sort)} limit ${Math.floor(query.limit)}${offset}`,
         values,
       });
@@ -93,9 +103,11 @@ export function createListing<F extends string, T, Row extends { id: string }>(
         return take(parse(read), placeOf(read));
       });
     },
-    async count(db, filter) {
+    async count(db, filter, within) {
       const values: unknown[] = [];
-      const text = `select count(*) as total from ${countFrom} where ${filterSql(filter, filterColumns, values)}`;
+      const where = filterSql(filter, filterColumns, values);
+      const more = within === undefined ? "" : ` and ${within((value) => `$${values.push(value)}`)}`;
+      const text = `select count(*) as total from ${countFrom} where ${where}${more}`;
       const [row] = await db.query<{ total: number }>({ text, values });
       return row?.total ?? 0;
     },

@@ -15,6 +15,7 @@ export type PowerShelfField = keyof typeof FIELDS & string;
 
 export const powerShelfListing = createListing<PowerShelfField, PowerShelfRecord, BmcDeviceRecordRow>({
   name: "power shelves",
+  kind: "power_shelf",
   fields: FIELDS,
   id: "id",
   columns: powerShelves.columns,

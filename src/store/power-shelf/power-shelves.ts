@@ -16,7 +16,7 @@ import { type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../devic
 import { deviceTraits } from "../device/device.ts";
 import { deviceAttention } from "../device/device-attention.ts";
 import { hasLiveEvents } from "../device/event-streams.ts";
-import { partOfRack } from "../device/part-of-rack.ts";
+import { deviceOfRackPlace, partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
 
 export interface PowerShelfRecord extends PowerShelf, Omit<BmcDeviceRecord, keyof PowerShelf> {
@@ -115,6 +115,7 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
   lifecycle: powerShelfLifecycle,
   table: "power_shelves",
   rackSql: "t.rack_id",
+  place: deviceOfRackPlace("power_shelves"),
   requests: {
     maintenanceRequest: { column: "power_shelf_maintenance_requested", lastColumn: "last_maintenance_request" },
   },

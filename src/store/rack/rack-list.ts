@@ -59,6 +59,7 @@ export type RackField = keyof typeof FIELDS & string;
 
 export const rackListing = createListing<RackField, RackRecord, RecordRow>({
   name: "racks",
+  kind: "rack",
   fields: FIELDS,
   id: "id",
   columns: RECORD_COLUMNS,

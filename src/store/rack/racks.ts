@@ -195,6 +195,8 @@ export const rackStore: ThingStore<Rack> = {
   lifecycle: rackLifecycle,
   table: "racks",
   rackSql: "t.id",
+  // Its labels say nothing of the machines in it, and who acts on a rack acts on them.
+  place: { table: "racks", rack: (row) => `${row}.id` },
   // Without a profile nobody wants it to become anything.
   // Nor is one late that waits for its turn.
   slaCounts: `((t.state <> 'created' or t.rack_profile_id is not null) and not ${AWAITS_TURN})`,

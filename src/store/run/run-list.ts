@@ -52,6 +52,7 @@ export type RunField = keyof typeof RUN_FIELDS & string;
 /** The newest first. */
 export const runListing = createListing<RunField, Run, RunRow>({
   name: "runs",
+  kind: "run",
   fields: RUN_FIELDS,
   id: "run_id",
   order: [{ field: "created_at", descending: true }],

@@ -13,6 +13,7 @@ import {
 import { claimedBy } from "../../runs/targets/claimed.ts";
 import type { LoadedTarget, RunTarget } from "../../runs/targets/run-target.ts";
 import { unusedDuring } from "../../runs/targets/unused.ts";
+import type { Place } from "../lifecycle/places.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import {
   ForAnotherReplica,
@@ -168,10 +169,21 @@ export async function findInstallerRecord(db: Queryable, id: string): Promise<In
   return row?.seen ?? {};
 }
 
+/** A run is where its target is. */
+const placeAmong = (stores: ThingStores): Place => ({
+  table: "runs",
+  with: [...stores].flatMap(([kind, { place }]) =>
+    place === undefined || kind === runLifecycle.kind
+      ? []
+      : [{ place, id: (row) => `${row}.target_id`, when: (row) => `${row}.target_kind = '${kind}'` }],
+  ),
+});
+
 /** Of whatever things there are, a run can work on all. */
 const storeAmong = (stores: ThingStores): ThingStore<RunThing> => ({
   lifecycle: runLifecycle,
   table: "runs",
+  place: placeAmong(stores),
   requests: {},
   claims(run) {
     const { holder } = run;

@@ -20,6 +20,7 @@ export type SwitchField = keyof typeof FIELDS & string;
 
 export const switchListing = createListing<SwitchField, SwitchRecord, BmcDeviceRecordRow>({
   name: "switches",
+  kind: "switch",
   fields: FIELDS,
   id: "id",
   columns: switches.columns,

@@ -8,7 +8,7 @@ import { sharesBmcCredentials } from "../device/bmc-credentials.ts";
 import { type BmcDeviceFilter, type BmcDeviceRecord, bmcDeviceFacts, defineBmcDevices } from "../device/bmc-devices.ts";
 import { deviceTraits } from "../device/device.ts";
 import { deviceAttention } from "../device/device-attention.ts";
-import { partOfRack } from "../device/part-of-rack.ts";
+import { deviceOfRackPlace, partOfRack } from "../device/part-of-rack.ts";
 import type { ThingStore } from "../lifecycle/things.ts";
 import type { Queryable } from "../postgres/database.ts";
 
@@ -104,6 +104,7 @@ export const switchStore: ThingStore<Switch> = {
   lifecycle: switchLifecycle,
   table: "switches",
   rackSql: "t.rack_id",
+  place: deviceOfRackPlace("switches"),
   requests: {},
   replacedFacts: {
     certificateFingerprint: "certificate_replaced",

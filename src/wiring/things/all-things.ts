@@ -55,7 +55,11 @@ export const listingsOf = (things: readonly ThingParts[]): Listings =>
 
 export const accessOf = (things: readonly ThingParts[]): Access =>
   createAccess([
-    ...things.map(({ roles = {}, methodGroup = null }) => ({ roles, group: methodGroup })),
+    ...things.map(({ roles = {}, things: about = {}, methodGroup = null }) => ({
+      roles,
+      things: about,
+      group: methodGroup,
+    })),
     ...SHARED_ROLES,
   ]);
 

@@ -40,6 +40,10 @@ export const expectedPowerShelf = defineThing({
   words: { short: "eps", idLength: "0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d".length },
   methodGroup: "expected",
   // biome-ignore format: a table is read by its columns
+  things: {
+    "millwright.v1.PowerShelfService/ListExpectedPowerShelves":          "list",
+  },
+  // biome-ignore format: a table is read by its columns
   roles: {
     "forge.Forge/GetExpectedPowerShelf":                  READERS,
     "forge.Forge/GetAllExpectedPowerShelves":             READERS,

@@ -105,6 +105,13 @@ export const fleetNode = defineThing<FleetNode>({
       : [],
   routes: (deps) => [...nodeRoutes(deps), ...taskRoutes(deps)],
   methodGroup: "fleet",
+  // biome-ignore format: a table is read by its columns
+  things: {
+    "millwright.v1.FleetNodeService/ListFleetNodes":                     "list",
+    "GET /api/v1/fleet/nodes":                                           "list",
+    "millwright.v1.FleetNodeService/GetFleetNode":                       "fleet_node node",
+    "GET /api/v1/fleet/nodes/{node}":                                    "fleet_node params.node",
+  },
   roles,
   listing: fleetNodeListing,
 });

@@ -88,6 +88,10 @@ export const hostReprovision = defineThing({
   methods: ({ services }) => [partOf(MachineLifecycleService, hostReprovisions(services))],
   methodGroup: "machines",
   // biome-ignore format: a table is read by its columns
+  things: {
+    "millwright.v1.MachineLifecycleService/ReprovisionMachine":          "machine machine_id",
+  },
+  // biome-ignore format: a table is read by its columns
   roles: {
     "millwright.v1.MachineLifecycleService/ReprovisionMachine": ["operator"],
   },

@@ -20,6 +20,21 @@ export const install = defineThing({
   // Firmware and installers have no credentials: who may report is the tokens' affair.
   methodGroup: "installs",
   // biome-ignore format: a table is read by its columns
+  things: {
+    "millwright.v1.NodeService/ListNodes":                               "list",
+    "millwright.v1.NodeService/ConfirmNodeErased":                       "install id",
+    "GET /api/v1/nodes":                                                 "list",
+    "GET /api/v1/nodes/{id}":                                            "install params.id",
+    "DELETE /api/v1/nodes/{id}":                                         "install params.id",
+    "PATCH /api/v1/nodes/{id}/state":                                    "install params.id",
+    "POST /api/v1/nodes/{id}/confirm-erased":                            "install params.id",
+    "GET /api/v1/nodes/{id}/history":                                    "install params.id",
+    "GET /api/v1/nodes/{id}/events":                                     "install params.id",
+    "POST /api/v1/nodes/{id}/tags":                                      "install params.id",
+    "DELETE /api/v1/nodes/{id}/tags/{tag}":                              "install params.id",
+    "GET /api/v1/groups/{id}/nodes":                                     "list",
+  },
+  // biome-ignore format: a table is read by its columns
   roles: {
     "GET /api/v1/boot":                                   "anyone",
     "GET /api/v1/boot.ipxe":                              "anyone",

@@ -113,6 +113,22 @@ export const machine = defineThing<Machine>({
   listing: machineListing,
   methodGroup: "machines",
   // biome-ignore format: a table is read by its columns
+  things: {
+    "baremetal.v1.MachineService/GetMachine":                            "machine machine_id",
+    "baremetal.v1.MachineService/ListMachines":                          "list",
+    "millwright.v1.MachineService/ListMachines":                         "list",
+    "millwright.v1.MachineLifecycleService/AcceptMachine":               "machine machine_id",
+    "millwright.v1.MachineLifecycleService/EnterMaintenance":            "machine machine_id",
+    "millwright.v1.MachineLifecycleService/ExitMaintenance":             "machine machine_id",
+    "millwright.v1.MachineLifecycleService/ReturnMachine":               "machine machine_id",
+    "millwright.v1.MachineLifecycleService/RetireMachine":               "machine machine_id",
+    "millwright.v1.MachineLifecycleService/SetMachineCredentials":       "machine machine_id",
+    "millwright.v1.MachineLifecycleService/AcceptMachineCertificate":    "machine machine_id",
+    "millwright.v1.MachinePowerService/SetMachinePower":                 "machine machine_ids",
+    "millwright.v1.MachinePowerService/SetBootDevice":                   "machine machine_ids",
+    "millwright.v1.MachinePowerService/GetMachinePower":                 "machine machine_ids",
+  },
+  // biome-ignore format: a table is read by its columns
   roles: {
     "baremetal.v1.MachineService/RegisterMachine":        ["operator"],
     "baremetal.v1.MachineService/GetMachine":             ["viewer"],

@@ -51,6 +51,23 @@ export const powerShelf = defineThing({
   listing: powerShelfListing,
   words: { short: "ps", idLength: "ps100rss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
   methodGroup: "power-shelves",
+  // biome-ignore format: a table is read by its columns
+  things: {
+    "forge.Forge/FindPowerShelvesByIds":                                 "power_shelf power_shelf_ids.id",
+    "forge.Forge/DeletePowerShelf":                                      "power_shelf id.id",
+    "forge.Forge/AdminForceDeletePowerShelf":                            "power_shelf power_shelf_id.id",
+    "forge.Forge/SetPowerShelfMaintenance":                              "power_shelf power_shelf_ids.id",
+    "forge.Forge/ListPowerShelfHealthReports":                           "power_shelf power_shelf_id.id",
+    "forge.Forge/InsertPowerShelfHealthReport":                          "power_shelf power_shelf_id.id",
+    "forge.Forge/RemovePowerShelfHealthReport":                          "power_shelf power_shelf_id.id",
+    "forge.Forge/FindPowerShelfStateHistories":                          "power_shelf power_shelf_ids.id",
+    "millwright.v1.PowerShelfService/ListPowerShelves":                  "list",
+    "millwright.v1.PowerShelfService/GetPowerShelf":                     "power_shelf id",
+    "millwright.v1.PowerShelfService/RefreshPowerShelf":                 "power_shelf id",
+    "millwright.v1.PowerShelfService/AcceptPowerShelfCertificate":       "power_shelf id",
+    "millwright.v1.PowerShelfService/CancelPowerShelfRequest":           "power_shelf id",
+    "millwright.v1.PowerShelfService/SetPowerShelfCredentials":          "power_shelf id",
+  },
   // The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
   // biome-ignore format: a table is read by its columns
   roles: {

@@ -1,6 +1,6 @@
 import { Forge } from "../../../contract/forge/forge_pb.js";
 import { RackService } from "../../../contract/millwright/v1/rack_pb.js";
-import type { MethodRoles } from "../../api/auth/access.ts";
+import type { MethodRoles, MethodThings } from "../../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../../api/convert/health.ts";
 import { forgeRacks } from "../../api/forge/racks.ts";
 import { rackMaintenance } from "../../api/millwright/rack/maintenance.ts";
@@ -44,4 +44,28 @@ export const rackRoles: MethodRoles = {
   "millwright.v1.RackService/ListRackProfiles":  ["viewer"],
   "millwright.v1.RackService/PutRackProfile":    ["operator"],
   "millwright.v1.RackService/DeleteRackProfile": ["operator"],
+};
+
+/** Which of them name racks. */
+// biome-ignore format: a table is read by its columns
+export const rackThings: MethodThings = {
+  "forge.Forge/FindRacksByIds":                                "rack rack_ids.id",
+  "forge.Forge/GetRack":                                       "rack id",
+  "forge.Forge/DeleteRack":                                    "rack id",
+  "forge.Forge/GetRackProfile":                                "rack rack_id.id",
+  "forge.Forge/OnDemandRackMaintenance":                       "rack rack_id.id",
+  "forge.Forge/ListRackHealthReports":                         "rack rack_id.id",
+  "forge.Forge/InsertRackHealthReport":                        "rack rack_id.id",
+  "forge.Forge/RemoveRackHealthReport":                        "rack rack_id.id",
+  "forge.Forge/FindRackStateHistories":                        "rack rack_ids.id",
+  "millwright.v1.RackService/ListRacks":                       "list",
+  "millwright.v1.RackService/GetRack":                         "rack id",
+  "millwright.v1.RackService/RefreshRack":                     "rack id",
+  "millwright.v1.RackService/DeleteRack":                      "rack id",
+  "millwright.v1.RackService/ForceDeleteRack":                 "rack id",
+  "millwright.v1.RackService/StartRackMaintenance":            "rack rack_id",
+  "millwright.v1.RackService/PreviewRackMaintenance":          "rack rack_id",
+  "millwright.v1.RackService/TerminateRackMaintenance":        "rack rack_id",
+  "millwright.v1.RackService/ReprovisionRack":                 "rack rack_id",
+  "millwright.v1.RackService/ClearRackError":                  "rack rack_id",
 };

@@ -13,7 +13,7 @@ import { rackStore } from "../../store/rack/racks.ts";
 import { wireFabricTargets } from "../rack/fabric-targets.ts";
 import { wireManagedDevices } from "../rack/managed-devices.ts";
 import type { WiredTarget } from "../run-targets.ts";
-import { rackMethods, rackRoles } from "./rack-methods.ts";
+import { rackMethods, rackRoles, rackThings } from "./rack-methods.ts";
 import { defineThing, type HandlerTools, type TargetTools } from "./thing.ts";
 import { withContext } from "./with-context.ts";
 
@@ -68,5 +68,6 @@ export const rack = defineThing<Rack>({
   methods: rackMethods,
   methodGroup: "racks",
   roles: rackRoles,
+  things: rackThings,
   listing: rackListing,
 });

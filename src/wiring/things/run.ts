@@ -58,6 +58,28 @@ export const run = defineThing({
   words: { idLength: "run-0b7f0c52-6a4e-4d0e-9c1f-3f6d2a1b4c5d".length },
   methodGroup: "runs",
   // biome-ignore format: a table is read by its columns
+  things: {
+    "baremetal.v1.RunService/GetRun":                                    "run run_id",
+    "baremetal.v1.RunService/ListRuns":                                  "list",
+    "baremetal.v1.RunService/CancelRun":                                 "run run_id",
+    "baremetal.v1.RunService/WatchRuns":                                 "list",
+    "baremetal.v1.RunService/StreamRunLogs":                             "run run_id",
+    "millwright.v1.RunService/GetRun":                                   "run run_id",
+    "millwright.v1.RunService/ListRuns":                                 "list",
+    "millwright.v1.RunService/CancelRun":                                "run run_id",
+    "millwright.v1.RunService/WatchRuns":                                "list",
+    "millwright.v1.RunService/StreamRunLogs":                            "run run_id",
+    "baremetal.v1.RunService/StartRun":                                  "machine machine_id",
+    "millwright.v1.RunActionsService/PreviewRun":                        "machine machine_id",
+    "millwright.v1.RunActionsService/RetryRun":                          "run run_id",
+    "millwright.v1.RunActionsService/ResumeRun":                         "run run_id",
+    "millwright.v1.RunActionsService/RerunRun":                          "run run_id",
+    "millwright.v1.RunActionsService/RestartRunClean":                   "run run_id",
+    "millwright.v1.RunActionsService/AdoptRun":                          "run run_id",
+    "millwright.v1.RunActionsService/MarkRunManual":                     "run run_id",
+    "millwright.v1.RunActionsService/CancelJob":                         "run run_id",
+  },
+  // biome-ignore format: a table is read by its columns
   roles: {
     "baremetal.v1.PlanService/GetPlan":                   ["viewer"],
     "baremetal.v1.PlanService/ListPlans":                 ["viewer"],

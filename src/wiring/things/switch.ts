@@ -53,6 +53,20 @@ export const switchThing = defineThing({
   listing: switchListing,
   words: { short: "sw", idLength: "sw100nss3tnu65mgcq2e4v6rbgpq1a9rmf7eouaoq76dphmnvab8vnemc2g".length },
   methodGroup: "switches",
+  // biome-ignore format: a table is read by its columns
+  things: {
+    "forge.Forge/FindSwitchesByIds":                                     "switch switch_ids.id",
+    "forge.Forge/DeleteSwitch":                                          "switch id.id",
+    "forge.Forge/AdminForceDeleteSwitch":                                "switch switch_id.id",
+    "forge.Forge/ListSwitchHealthReports":                               "switch switch_id.id",
+    "forge.Forge/InsertSwitchHealthReport":                              "switch switch_id.id",
+    "forge.Forge/RemoveSwitchHealthReport":                              "switch switch_id.id",
+    "forge.Forge/FindSwitchStateHistories":                              "switch switch_ids.id",
+    "millwright.v1.SwitchService/ListSwitches":                          "list",
+    "millwright.v1.SwitchService/GetSwitch":                             "switch id",
+    "millwright.v1.SwitchService/RefreshSwitch":                         "switch id",
+    "millwright.v1.SwitchService/AcceptSwitchCertificate":               "switch id",
+  },
   // The rows of `forge.Forge` are those of its specification, section 5, with Millwright's own roles beside them.
   // biome-ignore format: a table is read by its columns
   roles: {

@@ -1,4 +1,4 @@
-import type { MethodRoles } from "../../api/auth/access.ts";
+import type { MethodRoles, MethodThings } from "../../api/auth/access.ts";
 import type { InstallRouteDeps } from "../../api/rest/install-routes.ts";
 import type { AnyRoute } from "../../api/rest/route.ts";
 import type { ServicePart } from "../../api/transport/service-parts.ts";
@@ -137,6 +137,8 @@ export interface ThingParts<T extends Thing = Thing> {
   readonly routes?: (deps: RouteDeps) => readonly AnyRoute[];
   /** Who may call its methods and routes. */
   readonly roles?: MethodRoles;
+  /** Which things they are about. Absent rows: who may see some things only may not call them. */
+  readonly things?: MethodThings;
   /** What a scope must name for them. Absent: no token with a scope may call them. */
   readonly methodGroup?: MethodGroup;
   readonly words?: KindWords;

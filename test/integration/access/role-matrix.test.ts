@@ -9,6 +9,7 @@ import { describe, expect, test } from "vitest";
 import { AccessService } from "../../../contract/millwright/v1/access_pb.js";
 import { servedMethods } from "../../../scripts/generate/served-services.ts";
 import { loadConfig } from "../../../src/config.ts";
+import { NO_LIMITS, type Scope } from "../../../src/kernel/access/scope.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { METHOD_GROUPS } from "../../../src/services/call/method-groups.ts";
 import { AGENT_ROLE, expandRoles, ROLES } from "../../../src/services/call/roles.ts";
@@ -21,17 +22,19 @@ import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 const ANONYMOUS = "no credentials";
 const BY_ROLE = [...ROLES, AGENT_ROLE, ANONYMOUS] as const;
-/** Administrators whose tokens are limited to one group of methods, or to all others. */
-const SCOPES: ReadonlyMap<string, readonly string[]> = new Map(
-  METHOD_GROUPS.flatMap((group) => [
-    [`only ${group}`, [group]],
-    [`all but ${group}`, METHOD_GROUPS.filter((other) => other !== group)],
+const ONE_RACK = "one rack";
+/** Administrators whose tokens are limited to one group of methods, to all others, or to some things. */
+const SCOPES: ReadonlyMap<string, Scope> = new Map<string, Scope>([
+  ...METHOD_GROUPS.flatMap((group) => [
+    [`only ${group}`, { ...NO_LIMITS, methods: [group] }] as const,
+    [`all but ${group}`, { ...NO_LIMITS, methods: METHOD_GROUPS.filter((other) => other !== group) }] as const,
   ]),
-);
+  [ONE_RACK, { ...NO_LIMITS, racks: ["rack-1"] }] as const,
+]);
 const callersByRole = (): readonly string[] => BY_ROLE;
 function callersByScope(method: string): readonly string[] {
   const group = access.groupOf(method) ?? "any";
-  return group === "any" ? ["only runs", "all but runs"] : [`only ${group}`, `all but ${group}`];
+  return [ONE_RACK, ...(group === "any" ? ["only runs", "all but runs"] : [`only ${group}`, `all but ${group}`])];
 }
 const NODE = "fn-matrix";
 
@@ -65,8 +68,8 @@ beforeAll(async () => {
     ...{ name: NODE, roles: [AGENT_ROLE], createdBy: "test", boundTo: NODE },
   });
   tokens.set(AGENT_ROLE, agent.token);
-  for (const [name, methods] of SCOPES) {
-    const made = await createToken(database.db, { name, roles: ["admin"], scope: { methods }, createdBy: "test" });
+  for (const [name, scope] of SCOPES) {
+    const made = await createToken(database.db, { name, roles: ["admin"], scope, createdBy: "test" });
     tokens.set(name, made.token);
   }
   calls = openMatrixCalls(server.grpcAddress, server.httpUrl);
@@ -86,7 +89,11 @@ function declared(method: string, caller: string): "let in" | "denied" | "anonym
   const scope = SCOPES.get(caller);
   const held = expandRoles([scope ? "admin" : caller]);
   const group = access.groupOf(method);
-  const isInScope = !scope || group === "any" || (group !== null && scope.includes(group));
+  const isInGroups = (methods: readonly string[]) =>
+    group !== null && (methods.length === 0 || methods.includes(group));
+  // Only where it names things may a scope of things call: what it names, "thing-scopes.test.ts" looks at.
+  const mayName = caller !== ONE_RACK || access.thingsOf(method) !== undefined;
+  const isInScope = !scope || group === "any" || (isInGroups(scope.methods) && mayName);
   return isInScope && allowed.some((role) => held.has(role)) ? "let in" : "denied";
 }
 
@@ -190,9 +197,11 @@ describe.each([
       access.fieldsOf(nameOf(method)).map((field) => ({ method, field, key: `${nameOf(method)} ${field}` })),
     );
     expect(fields.length).toBeGreaterThan(0);
+    // Such a request names no things, and is refused to whose scope does.
+    const withoutThings = (method: string) => callersOf(method).filter((caller) => caller !== ONE_RACK);
     for (const transport of ["grpc", "json"] as const)
       compare(
-        await callAll(callersOf, fields, ({ method, field, key }) => ({
+        await callAll(withoutThings, fields, ({ method, field, key }) => ({
           method: key,
           call: (token) => calls[transport](method, token, field),
         })),
@@ -228,12 +237,13 @@ describe("what a caller is told that it may do", () => {
     );
   };
 
-  test.each([...ROLES, "only runs", "all but history"])("is what the tables say, for %s", async (caller) => {
+  test.each([...ROLES, "only runs", "all but history", ONE_RACK])("is what the tables say, for %s", async (caller) => {
     const mine = await clientOf(caller).getMyAccess({});
     const open = access.methods.filter((method) => declared(method, caller) === "let in");
     expect([...mine.methods, ...mine.routes, ...mine.fields].sort()).toEqual(open.sort());
     expect(mine.name).toBe(caller);
-    expect(mine.scope?.methods ?? []).toEqual(SCOPES.get(caller) ?? []);
+    expect(mine.scope?.methods ?? []).toEqual(SCOPES.get(caller)?.methods ?? []);
+    expect(mine.scope?.racks ?? []).toEqual(SCOPES.get(caller)?.racks ?? []);
   });
 
   test("is the same method by method, with what is missing", async () => {

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { NO_LIMITS } from "../../../src/kernel/access/scope.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { createToken, verifyToken } from "../../../src/store/access/tokens.ts";
 import { MIGRATIONS_DIRECTORY, migrate } from "../../../src/store/postgres/migrate.ts";
@@ -44,7 +45,7 @@ test("a replica that knows nothing of scopes finds no role in a token that has o
   onTestFinished(drop);
   const { id, token } = await createToken(db, {
     ...{ name: "ci", roles: ["admin"], createdBy: "test" },
-    scope: { methods: ["runs"] },
+    scope: { ...NO_LIMITS, methods: ["runs"] },
   });
   expect(await db.query("select roles from tokens where id = $1", [id])).toEqual([{ roles: [] }]);
   expect(await verifyToken(db, token, new Date())).toMatchObject({ roles: ["admin"], scope: { methods: ["runs"] } });

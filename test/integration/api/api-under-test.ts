@@ -1,4 +1,4 @@
-import { ConnectError, type ConnectRouter, type Transport } from "@connectrpc/connect";
+import { ConnectError, type ConnectRouter, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { FastifyInstance } from "fastify";
 import type { SignedIn } from "../../../src/api/auth/authenticate.ts";
@@ -54,7 +54,9 @@ export interface ApiUnderTest extends ApiServers {
 
 interface Options {
   readonly routes?: (router: ConnectRouter) => void;
-  readonly http?: (app: FastifyInstance) => void;
+  /** After those of every server. */
+  readonly interceptors?: readonly Interceptor[];
+  readonly http?: (app: FastifyInstance) => void | Promise<void>;
   readonly authenticate?: (
     headers: { get(name: string): string | null },
     peer: Peer,
@@ -85,6 +87,7 @@ export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
     grpcListen: { host: "127.0.0.1", port: 0 },
     httpListen: { host: "127.0.0.1", port: 0 },
     ...frame,
+    interceptors: [...frame.interceptors, ...(options.interceptors ?? [])],
     routes(router) {
       options.routes?.(router);
       healthRoutes(router, health);

@@ -96,6 +96,7 @@ export async function startInstallRuns(options: { readonly site?: string } = {})
             reports: openReportDesk(deps, { requireTokens: false }),
           }),
           authenticate: async () => tester,
+          guardThings: async () => {},
           reportUnexpected,
         }),
       );

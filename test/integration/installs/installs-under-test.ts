@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { FastifyRequest } from "fastify";
 import { expect } from "vitest";
 import { z } from "zod";
+import { createThingGuard } from "../../../src/api/auth/thing-guard.ts";
 import { createFiles } from "../../../src/api/rest/files.ts";
 import type { InstallRouteDeps } from "../../../src/api/rest/install-routes.ts";
 import { createRestApi, type RestApiDeps, restApiRoutes } from "../../../src/api/rest/rest-api.ts";
@@ -132,6 +133,7 @@ export async function startInstalls(options: InstallsOptions = {}): Promise<Inst
     access,
     routes: restRoutes(routeDeps),
     authenticate,
+    guardThings: createThingGuard(access, deps),
     reportUnexpected: (cause) => {
       unexpected.push(cause);
       return "reference-1";

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => surface.close());
 
-const page = { filter: "", pageSize: 5, pageToken: "" };
+const page = { filter: "", pageSize: 5, pageToken: "", reach: undefined };
 const listMachines = (deps: ServiceDeps) => pageMachines(deps, page, ({ machine }) => machine.id);
 
 test("lists that take all connections of lists hold up nothing else", async () => {

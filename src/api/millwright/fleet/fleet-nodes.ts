@@ -32,14 +32,18 @@ const bundleOf = ({ command, expiresAt }: Bootstrap) => ({ command, expiresAt: t
 export const fleetNodes = (deps: ServiceDeps) =>
   ({
     getFleetNode: ({ node }) => detailOf(deps, node),
-    async listFleetNodes(request) {
+    async listFleetNodes(request, { values }) {
       const { withDeleted } = request;
-      const page = await pageNodes(deps, { ...listRequestFrom(request), withDeleted }, fleetNodeOf);
+      const page = await pageNodes(
+        deps,
+        { ...listRequestFrom(request, values.get(callerKey)), withDeleted },
+        fleetNodeOf,
+      );
       return { nodes: [...page.items], ...pageOf(page) };
     },
     async listNodeTasks(request) {
       const { node } = request;
-      const page = await pageTasks(deps, { ...listRequestFrom(request), node }, fleetTaskOf);
+      const page = await pageTasks(deps, { ...listRequestFrom(request, null), node }, fleetTaskOf);
       return { tasks: [...page.items], ...pageOf(page) };
     },
     async reissueBootstrap({ node }, { values }) {

@@ -20,7 +20,7 @@ export const fleet = (deps: ServiceDeps): ServiceImpl<typeof FleetService> => ({
     return { site: siteOf(await getSite(deps, name)) };
   },
   async listSites(request) {
-    const page = await pageSites(deps, listRequestFrom(request));
+    const page = await pageSites(deps, listRequestFrom(request, null));
     return { sites: page.items.map(siteOf), ...pageOf(page) };
   },
   async removeSite({ name }, { values }) {

@@ -14,9 +14,9 @@ import { profileFrom, profileOf, rackOf } from "./rack-messages.ts";
 
 export const racks = (deps: ServiceDeps) =>
   ({
-    async listRacks(request) {
+    async listRacks(request, { values }) {
       const page = await pageRacks(deps, {
-        ...listRequestFrom(request),
+        ...listRequestFrom(request, values.get(callerKey)),
         state: nonEmpty(rackStateOfAlias(request.state) ?? request.state),
         stuckOnly: request.stuckOnly,
         failingOnly: request.failingOnly,

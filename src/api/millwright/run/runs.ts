@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../../../contract/millwright/v1/run_pb.js";
+import { reachOf } from "../../../kernel/access/scope.ts";
 import { cancelRun } from "../../../services/run/cancel.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
 import { ALL_RUNS, ASKED_FOR } from "../../../services/run/filter.ts";
@@ -8,6 +9,7 @@ import { getRun, pageRuns, readRunTree } from "../../../services/run/read.ts";
 import { watchRuns } from "../../../services/run/watch.ts";
 import type { EventSource } from "../../../services/system/watch.ts";
 import { logChunkOf } from "../../baremetal/run-messages.ts";
+import { listRequestFrom } from "../../convert/listing.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 import { recordOf, watchedOf } from "./run-record-messages.ts";
 
@@ -19,8 +21,9 @@ export const allRuns = (deps: RunDeps, events: EventSource): ServiceImpl<typeof 
     const run = await getRun(deps, runId);
     return { run: recordOf(deps, await readRunTree(deps, run)) };
   },
-  async listRuns(request) {
-    const { items, nextPageToken, totalSize } = await pageRuns(deps, request, scopeOf(request));
+  async listRuns(request, { values }) {
+    const asked = listRequestFrom(request, values.get(callerKey));
+    const { items, nextPageToken, totalSize } = await pageRuns(deps, asked, scopeOf(request));
     return {
       runs: items.map((run) => recordOf(deps, { run })),
       nextPageToken,
@@ -31,8 +34,9 @@ export const allRuns = (deps: RunDeps, events: EventSource): ServiceImpl<typeof 
     const run = await cancelRun(deps, values.get(callerKey), runId);
     return { run: recordOf(deps, await readRunTree(deps, run)) };
   },
-  async *watchRuns(request, { signal }) {
-    const query = { filter: request.filter, cursor: request.cursor, scope: scopeOf(request) };
+  async *watchRuns(request, { signal, values }) {
+    const { filter, cursor } = request;
+    const query = { filter, cursor, scope: scopeOf(request), reach: reachOf(values.get(callerKey).scope) };
     for await (const event of watchRuns(deps, events, query, signal)) yield watchedOf(deps, event);
   },
   async *streamRunLogs({ runId, after, noFollow }, { signal }) {

@@ -5,6 +5,7 @@ import {
   type SwitchFabricSchema,
   type SwitchSchema,
 } from "../../../../contract/millwright/v1/switch_pb.js";
+import type { Caller } from "../../../services/call/caller.ts";
 import { nvosAddressOf, type SwitchQuery, type SwitchView } from "../../../services/switch/view.ts";
 import { int32Of, nonEmpty, timestampOf, wordFor } from "../../convert/fields.ts";
 import { listRequestFrom } from "../../convert/listing.ts";
@@ -24,8 +25,8 @@ function deletedFrom(which: DeletedSwitches): SwitchQuery["deleted"] {
   return word === "by_filter" ? undefined : word;
 }
 
-export const switchQueryFrom = (message: ListSwitchesRequest): SwitchQuery => ({
-  ...listRequestFrom(message),
+export const switchQueryFrom = (message: ListSwitchesRequest, caller: Caller): SwitchQuery => ({
+  ...listRequestFrom(message, caller),
   rackId: nonEmpty(message.rackId),
   state: nonEmpty(switchStateForWord(message.state) ?? message.state),
   powerState: nonEmpty(message.powerState),

@@ -12,8 +12,8 @@ import { switchOf, switchQueryFrom } from "./switch-messages.ts";
 
 export const switches = (deps: ServiceDeps) =>
   ({
-    async listSwitches(request) {
-      const page = await pageSwitches(deps, switchQueryFrom(request));
+    async listSwitches(request, { values }) {
+      const page = await pageSwitches(deps, switchQueryFrom(request, values.get(callerKey)));
       return { switches: page.items.map(switchOf), ...pageOf(page) };
     },
     async getSwitch({ id }) {

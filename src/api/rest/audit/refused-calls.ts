@@ -39,7 +39,10 @@ export const auditRoutes = ({ services }: { readonly services: ServiceDeps }): A
     query,
     answer: pagedListOf(refusedCalls),
     async handle({ query: { filter, order_by: orderBy, limit: pageSize, page_token: pageToken } }) {
-      const page = pageRefusedCalls(services, { filter, orderBy, pageSize, pageToken, withTotal: true });
+      const page = pageRefusedCalls(services, {
+        ...{ filter, orderBy, pageSize, pageToken },
+        ...{ withTotal: true, reach: undefined },
+      });
       return manyOf(await inQuery(page), json);
     },
   }),

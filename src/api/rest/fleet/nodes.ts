@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reachOf } from "../../../kernel/access/scope.ts";
 import type { Caller } from "../../../services/call/caller.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
 import { type Bootstrap, bootstrapOf, reissueBootstrap } from "../../../services/fleet/bootstrap.ts";
@@ -147,7 +148,7 @@ const readingRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
       with_deleted: z.stringbool().default(false).describe("Also nodes that were removed."),
     }),
     answer: pagedListOf(node),
-    handle: async ({ query }) =>
+    handle: async ({ query, caller }) =>
       manyOf(
         await pageNodes(
           services,
@@ -158,7 +159,7 @@ const readingRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
               pageSize: query.page_size,
               pageToken: query.page_token,
             },
-            ...{ withTotal: query.with_total, withDeleted: query.with_deleted },
+            ...{ withTotal: query.with_total, withDeleted: query.with_deleted, reach: reachOf(caller.scope) },
           },
           nodeJson,
         ),

@@ -110,7 +110,7 @@ const readingRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
       manyOf(
         await pageSites(services, {
           ...{ filter: query.filter, orderBy: query.order_by, withTotal: query.with_total },
-          ...{ pageSize: query.page_size, pageToken: query.page_token },
+          ...{ pageSize: query.page_size, pageToken: query.page_token, reach: undefined },
         }),
         siteJson,
       ),

@@ -45,6 +45,7 @@ export const taskRoutes = ({ services }: FleetRouteDeps): AnyRoute[] => [
           {
             ...{ node, filter, orderBy: order_by, pageSize: page_size, pageToken: page_token },
             withTotal: with_total,
+            reach: undefined,
           },
           taskJson,
         ),

@@ -6,7 +6,11 @@ import type { ApiLimits } from "../limits/api-limits.ts";
 import { isHungUp, noteAccess } from "./access-log.ts";
 
 /** What every route passes through: its caller signs in, and what is a bug gets a reference. Both are in the log. */
-export const createRestFrame = (authenticate: Authenticate, log: Log, limits: ApiLimits): RouteDeps => ({
+export const createRestFrame = (
+  authenticate: Authenticate,
+  log: Log,
+  limits: ApiLimits,
+): Omit<RouteDeps, "guardThings"> => ({
   async authenticate({ headers, raw }, route) {
     try {
       const caller = await authenticate(new Headers(headers as Record<string, string>), limits.peerOf(raw), route);

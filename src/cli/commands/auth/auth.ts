@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../client/session.ts";
+import type { CanIOptions } from "./my-access.ts";
 
 export function addAuthCommands(program: Command, run: Run): void {
   const load = () => import("./my-access.ts");
@@ -12,9 +13,12 @@ export function addAuthCommands(program: Command, run: Run): void {
     .command("can-i")
     .argument("<method...>", "a method or a route, such as StartRun or GET /api/v1/nodes/{id}")
     .description("say whether you may call a method; nothing is called")
+    .option("--on <thing...>", "and on these things, as kind/id, such as machine/m-1")
     .addHelpText(
       "after",
-      "\nThe exit code is 0 for yes and 5 for no. Where a method name is not enough, put the service before it.\n\nExamples:\n  millwright auth can-i StartRun\n  millwright auth can-i millwright.v1.RackService/StartRackMaintenance include_assigned\n  millwright auth can-i DELETE /api/v1/nodes/n-1",
+      "\nThe exit code is 0 for yes and 5 for no. Where a method name is not enough, put the service before it.\n\nExamples:\n  millwright auth can-i StartRun\n  millwright auth can-i millwright.v1.RackService/StartRackMaintenance include_assigned\n  millwright auth can-i SetMachinePower --on machine/m-1 machine/m-2\n  millwright auth can-i DELETE /api/v1/nodes/n-1",
     )
-    .action((words: readonly string[]) => run(async (session) => (await load()).canI(session, words)));
+    .action((words: readonly string[], options: CanIOptions) =>
+      run(async (session) => (await load()).canI(session, words, options)),
+    );
 }

@@ -10,6 +10,7 @@ import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printOne } from "../../terminal/printing.ts";
+import { thingOf } from "../event/kind.ts";
 import { scopeText } from "../token/scope.ts";
 
 const accessColumns: readonly Column<GetMyAccessResponse>[] = [
@@ -45,10 +46,15 @@ const answerColumns: readonly Column<CanIResponse>[] = [
   { title: "REASON", cell: ({ reason }) => reason },
 ];
 
+export interface CanIOptions {
+  readonly on?: readonly string[];
+}
+
 /** Exit code 5 for no, as a call would have. */
-export async function canI(session: Session, words: readonly string[]): Promise<number> {
+export async function canI(session: Session, words: readonly string[], { on = [] }: CanIOptions): Promise<number> {
+  const things = on.map((text) => thingOf(text, "--on", "such as --on machine/m-1"));
   const client = await session.client(AccessService);
-  const answer = await client.canI({ method: words.join(" ") }, { signal: session.signal });
+  const answer = await client.canI({ method: words.join(" "), on: things }, { signal: session.signal });
   await printOne(session, {
     item: answer,
     columns: answerColumns,

@@ -1,11 +1,11 @@
 import { MachineService } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { ExplainService } from "../../../../contract/millwright/v1/explain_pb.js";
 import { RunService } from "../../../../contract/millwright/v1/run_pb.js";
-import { isConnectError, UsageError } from "../../client/errors.ts";
+import { isConnectError } from "../../client/errors.ts";
 import { readPages } from "../../client/read-pages.ts";
 import type { Session } from "../../client/session.ts";
 import { printLine, printList } from "../../terminal/printing.ts";
-import { kindOf } from "../event/kind.ts";
+import { kindOf, thingOf } from "../event/kind.ts";
 import { joinFilters, type ListOptions, limitOf, printTotal, valueText } from "../options/list-options.ts";
 import { runJson, type ShownRun, shownOf } from "./record.ts";
 import { runColumns } from "./view.ts";
@@ -23,15 +23,8 @@ export type ListRunsOptions = RunChoice & ListOptions;
 
 const PAGE_SIZE = 500;
 
-/** `rack/rack-1`: the kind as it is typed everywhere, and the id, which may have a slash itself. */
-function parseTarget(text: string): { readonly kind: string; readonly id: string } {
-  const at = text.indexOf("/");
-  if (at > 0 && at < text.length - 1) return { kind: kindOf(text.slice(0, at)), id: text.slice(at + 1) };
-  throw new UsageError(
-    `--target: ${JSON.stringify(text)} is not <kind>/<id>`,
-    `such as --target rack/rack-1; --machine takes the id of a machine`,
-  );
-}
+const parseTarget = (text: string) =>
+  thingOf(text, "--target", "such as --target rack/rack-1; --machine takes the id of a machine");
 
 /** A run on a machine takes its slot, or is a part of the work on something greater and takes none. */
 const ofMachine = (id: string): string =>

@@ -2,13 +2,13 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { TokenScope, TokenScopeSchema } from "../../../../contract/millwright/v1/token_pb.js";
 import { UsageError } from "../../client/errors.ts";
 
-const LIMITS = ["methods"] as const;
+const LIMITS = ["methods", "racks", "clusters", "customers", "labels"] as const;
 type Limit = (typeof LIMITS)[number];
 const isLimit = (word: string): word is Limit => LIMITS.some((limit) => limit === word);
 
-/** `methods=runs,machines`, each limit once or several times. */
+/** `methods=runs,machines`, `labels=env=test`; each limit once or several times. */
 export function parseScope(words: readonly string[]): MessageInitShape<typeof TokenScopeSchema> {
-  const scope: Record<Limit, string[]> = { methods: [] };
+  const scope: Record<Limit, string[]> = { methods: [], racks: [], clusters: [], customers: [], labels: [] };
   for (const word of words) {
     const [limit = "", list = ""] = word.split(/=(.*)/s, 2);
     const values = list.split(",").map((value) => value.trim());

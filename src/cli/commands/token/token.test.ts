@@ -17,13 +17,13 @@ test("a new token alone goes to the output, so that it can be sent into a file",
           validUntil: { seconds: 60n },
         }),
       }),
-    "token create ci --role operator viewer --scope methods=runs,machines --expires-in 1d",
+    "token create ci --role operator viewer --scope methods=runs,machines labels=env=test --expires-in 1d",
     { now: new Date(0) },
   );
   const err = expect.stringMatching(/^Token t1 for ci, valid until 1970-01-01 \S+; it is shown only this once:\n$/);
   expect(result).toEqual({ code: 0, out: "mw_secret\n", err });
   expect(sent[0]).toMatchObject({ name: "ci", roles: ["operator", "viewer"], expiresAt: { seconds: 86_400n } });
-  expect(sent[0]?.scope?.methods).toEqual(["runs", "machines"]);
+  expect(sent[0]?.scope).toMatchObject({ methods: ["runs", "machines"], racks: [], labels: ["env=test"] });
 });
 
 test.each(["nothing", "methods=", "methods=runs,,machines", "rooms=a"])(
@@ -31,7 +31,7 @@ test.each(["nothing", "methods=", "methods=runs,,machines", "rooms=a"])(
   async (word) => {
     const { code, err } = await runAgainst(() => {}, ["token", "create", "ci", "--role", "viewer", "--scope", word]);
     expect(code).toBe(2);
-    expect(err).toContain("is not methods=A,B");
+    expect(err).toContain("is not methods=A,B, racks=A,B, clusters=A,B, customers=A,B, labels=A,B");
   },
 );
 

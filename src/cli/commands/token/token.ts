@@ -19,12 +19,12 @@ export function addTokenCommands(program: Command, run: Run, { roles }: ServerVo
     )
     .option(
       "--scope <limit...>",
-      "what it is limited to besides, such as methods=runs,machines; several limits must all be kept to",
+      "what it is limited to besides, such as methods=runs,machines, racks=r1,r2, clusters=a, customers=b or labels=env=test; several limits must all be kept to",
     )
     .option("--expires-in <duration>", "when it ends, such as 30d; at the server's auth.token_max_age at the latest")
     .addHelpText(
       "after",
-      "\nRoles: admin may do everything; operator may also change things; viewer may only read. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExamples:\n  millwright token create ci --role operator --expires-in 30d > token\n  millwright token create repaver --role operator --scope methods=runs,machines > token",
+      "\nRoles: admin may do everything; operator may also change things; viewer may only read. The others are the principals of\nforge.Forge clients. A token cannot be changed: revoke it and create another.\n\nExamples:\n  millwright token create ci --role operator --expires-in 30d > token\n  millwright token create repaver --role operator --scope methods=runs,machines > token\n  millwright token create rack-crew --role operator --scope racks=rack-1,rack-2 > token",
     )
     .action((name: string, options: CreateTokenOptions) =>
       run(async (session) => (await load()).createToken(session, name, options)),

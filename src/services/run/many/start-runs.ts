@@ -87,7 +87,7 @@ function planOf({ maxParallel, stopAfter, type, planId, params }: StartRuns): Pl
 async function freeze(deps: RunDeps, filter: string): Promise<string[]> {
   const refuse = (why: string) => new AppError("invalid_argument", `filter: ${why}`, { field: "filter" });
   if (filter.trim() === "") throw refuse("is required: which machines, such as rack=rack-1");
-  const request = { filter, pageSize: MOST_MACHINES, pageToken: "" };
+  const request = { filter, pageSize: MOST_MACHINES, pageToken: "", reach: undefined };
   const { items, nextPageToken } = await pageList(deps, machineListing, request, {
     clauses: [{ field: "phase", operator: "!=", value: "RETIRED" }],
     show: ({ id }): string => id,

@@ -1,0 +1,80 @@
+import type { Reach } from "../../kernel/access/scope.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { ThingKey, ThingStores } from "./things.ts";
+
+type Sql = (row: string) => string;
+
+/**
+ * Where a thing is, as SQL on its row. A reach that names racks holds nothing that has no rack here, and so on: what is not said keeps a
+ * thing out.
+ */
+export interface Place {
+  readonly table: string;
+  readonly rack?: Sql;
+  readonly cluster?: Sql;
+  readonly customer?: Sql;
+  readonly labels?: Sql;
+  /** It is where one of these is. */
+  readonly with?: readonly { readonly place: Place; readonly id: Sql; readonly when?: Sql }[];
+}
+
+type Parameter = (value: unknown) => string;
+
+/** Whether the row is within the reach, as a condition. */
+export function reachSql(place: Place, reach: Reach, parameter: Parameter, row = "t"): string {
+  const { rack, cluster, customer, labels } = place;
+  if (place.with) {
+    const beside = `${row}_with`;
+    return `(${place.with
+      .map(
+        ({ place: other, id, when }) =>
+          `(${when?.(row) ?? "true"} and exists (select 1 from ${other.table} ${beside}
+             where ${beside}.id = ${id(row)} and ${reachSql(other, reach, parameter, beside)}))`,
+      )
+      .join(" or ")})`;
+  }
+  const conditions = [
+    oneOf(rack?.(row), reach.racks, parameter),
+    oneOf(cluster?.(row), reach.clusters, parameter),
+    oneOf(customer?.(row), reach.customers, parameter),
+    hasLabel(labels?.(row), reach.labels, parameter),
+  ].filter((condition) => condition !== undefined);
+  return conditions.length === 0 ? "false" : `(${conditions.join(" and ")}) is true`;
+}
+
+function oneOf(column: string | undefined, words: readonly string[], parameter: Parameter): string | undefined {
+  if (words.length === 0) return undefined;
+  return column === undefined ? "false" : `${column} = any(${parameter(words)}::text[])`;
+}
+
+function hasLabel(column: string | undefined, words: readonly string[], parameter: Parameter): string | undefined {
+  if (words.length === 0) return undefined;
+  if (column === undefined) return "false";
+  const labels = words.map((word) => {
+    const [key = "", value = ""] = word.split(/=(.*)/s, 2);
+    return `${column} @> ${parameter(JSON.stringify({ [key]: value }))}::jsonb`;
+  });
+  return `(${labels.join(" or ")})`;
+}
+
+/** Of these things, those that are not within the reach, in their order; what does not exist is not. */
+export async function findOutside(
+  db: Queryable,
+  stores: ThingStores,
+  reach: Reach,
+  things: readonly ThingKey[],
+): Promise<ThingKey[]> {
+  const within = new Set<string>();
+  for (const [kind, ofKind] of Map.groupBy(things, (thing) => thing.kind)) {
+    const place = stores.get(kind)?.place;
+    if (!place) continue;
+    const values: unknown[] = [[...new Set(ofKind.map(({ id }) => id))]];
+    const condition = reachSql(place, reach, (value) => `$${values.push(value)}`);
+    const rows = await db.query<{ id: string }>(
+      `select t.id from ${place.table} t where t.id = any($1::text[]) and ${condition}`,
+      values,
+    );
+    for (const { id } of rows) within.add(`${kind}/${id}`);
+  }
+  return things.filter(({ kind, id }) => !within.has(`${kind}/${id}`));
+}

@@ -8,6 +8,7 @@ import { addAuthCommands } from "./commands/auth/auth.ts";
 import { addCatalogCommands } from "./commands/catalog/catalog.ts";
 import { addCompletionCommand } from "./commands/completion/completion.ts";
 import { addComponentCommands } from "./commands/component/component.ts";
+import { addEventsCommand } from "./commands/event/events.ts";
 import { addHistoryCommand } from "./commands/event/history.ts";
 import { addReportCommand } from "./commands/event/report.ts";
 import { addWatchCommand } from "./commands/event/watch.ts";
@@ -120,6 +121,7 @@ export function createProgram(options: ProgramOptions): Command {
   addLifecycleCommands(program, run);
   addExplainCommand(program, run);
   addHistoryCommand(program, run);
+  addEventsCommand(program, run);
   addWatchCommand(program, run);
   addReportCommand(program, run);
   addTokenCommands(program, run, vocabulary);

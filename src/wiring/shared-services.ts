@@ -108,6 +108,9 @@ export const SHARED_ROLES: readonly RolesTable[] = [
   }, roles: {
     "millwright.v1.HistoryService/ListHistory":           ["viewer", "auditor"],
     "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],
+    "millwright.v1.HistoryService/ListEvents":            ["viewer", "auditor"],
+    "millwright.v1.HistoryService/GetEventCursor":        ["viewer", "auditor"],
+    "millwright.v1.HistoryService/CountEvents":           ["viewer", "auditor"],
     "millwright.v1.WatchService/Watch":                   ["viewer"],
     "millwright.v1.ExplainService/Explain":               ["viewer"],
     "millwright.v1.OverviewService/GetOverview":          ["viewer"],

@@ -13,6 +13,264 @@ import type { Event } from "./event_pb.js";
 export declare const file_millwright_v1_history: GenFile;
 
 /**
+ * @generated from message millwright.v1.ListEventsRequest
+ */
+export declare type ListEventsRequest = Message<"millwright.v1.ListEventsRequest"> & {
+  /**
+   * Only these things, at most 100; empty admits all.
+   *
+   * @generated from field: repeated millwright.v1.EventThing things = 1;
+   */
+  things: EventThing[];
+
+  /**
+   * Only things of these lifecycles; empty admits all.
+   *
+   * @generated from field: repeated string kinds = 2;
+   */
+  kinds: string[];
+
+  /**
+   * Only events of these types, failed and needs_intervention among them; empty admits all.
+   *
+   * @generated from field: repeated string types = 3;
+   */
+  types: string[];
+
+  /**
+   * Only what these caused; empty admits all.
+   *
+   * @generated from field: repeated string actors = 4;
+   */
+  actors: string[];
+
+  /**
+   * Not before this moment.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 5;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Before this moment.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 6;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Begin beside this cursor: before it, or after it with oldest_first. Such as that of an event that somebody has sent as a link.
+   *
+   * @generated from field: string from_cursor = 7;
+   */
+  fromCursor: string;
+
+  /**
+   * Otherwise the newest come first.
+   *
+   * @generated from field: bool oldest_first = 8;
+   */
+  oldestFirst: boolean;
+
+  /**
+   * At most 1000; 0 takes 100.
+   *
+   * @generated from field: int32 page_size = 9;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; empty for the first page. The other fields must be the same on every page.
+   *
+   * @generated from field: string page_token = 10;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message millwright.v1.ListEventsRequest.
+ * Use `create(ListEventsRequestSchema)` to create a new message.
+ */
+export declare const ListEventsRequestSchema: GenMessage<ListEventsRequest>;
+
+/**
+ * @generated from message millwright.v1.EventThing
+ */
+export declare type EventThing = Message<"millwright.v1.EventThing"> & {
+  /**
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message millwright.v1.EventThing.
+ * Use `create(EventThingSchema)` to create a new message.
+ */
+export declare const EventThingSchema: GenMessage<EventThing>;
+
+/**
+ * @generated from message millwright.v1.ListEventsResponse
+ */
+export declare type ListEventsResponse = Message<"millwright.v1.ListEventsResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.Event events = 1;
+   */
+  events: Event[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * The moment of the last entry that was looked at; absent when there was none.
+   *
+   * @generated from field: google.protobuf.Timestamp searched_to = 3;
+   */
+  searchedTo?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ListEventsResponse.
+ * Use `create(ListEventsResponseSchema)` to create a new message.
+ */
+export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse>;
+
+/**
+ * @generated from message millwright.v1.GetEventCursorRequest
+ */
+export declare type GetEventCursorRequest = Message<"millwright.v1.GetEventCursorRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: google.protobuf.Timestamp at = 1;
+   */
+  at?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.GetEventCursorRequest.
+ * Use `create(GetEventCursorRequestSchema)` to create a new message.
+ */
+export declare const GetEventCursorRequestSchema: GenMessage<GetEventCursorRequest>;
+
+/**
+ * @generated from message millwright.v1.GetEventCursorResponse
+ */
+export declare type GetEventCursorResponse = Message<"millwright.v1.GetEventCursorResponse"> & {
+  /**
+   * @generated from field: string cursor = 1;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message millwright.v1.GetEventCursorResponse.
+ * Use `create(GetEventCursorResponseSchema)` to create a new message.
+ */
+export declare const GetEventCursorResponseSchema: GenMessage<GetEventCursorResponse>;
+
+/**
+ * @generated from message millwright.v1.CountEventsRequest
+ */
+export declare type CountEventsRequest = Message<"millwright.v1.CountEventsRequest"> & {
+  /**
+   * Required; not after until.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 1;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Absent: now.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 2;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * 1 to 120; 0 takes 60.
+   *
+   * @generated from field: int32 buckets = 3;
+   */
+  buckets: number;
+
+  /**
+   * Only things of these lifecycles; empty admits all.
+   *
+   * @generated from field: repeated string kinds = 4;
+   */
+  kinds: string[];
+
+  /**
+   * Only events of these types; empty admits all.
+   *
+   * @generated from field: repeated string types = 5;
+   */
+  types: string[];
+};
+
+/**
+ * Describes the message millwright.v1.CountEventsRequest.
+ * Use `create(CountEventsRequestSchema)` to create a new message.
+ */
+export declare const CountEventsRequestSchema: GenMessage<CountEventsRequest>;
+
+/**
+ * @generated from message millwright.v1.CountEventsResponse
+ */
+export declare type CountEventsResponse = Message<"millwright.v1.CountEventsResponse"> & {
+  /**
+   * The oldest first; each as long as the others.
+   *
+   * @generated from field: repeated millwright.v1.EventBucket buckets = 1;
+   */
+  buckets: EventBucket[];
+
+  /**
+   * There were too many to count: the numbers are of entries that were begun, of which a few may never have been written.
+   *
+   * @generated from field: bool estimated = 2;
+   */
+  estimated: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.CountEventsResponse.
+ * Use `create(CountEventsResponseSchema)` to create a new message.
+ */
+export declare const CountEventsResponseSchema: GenMessage<CountEventsResponse>;
+
+/**
+ * @generated from message millwright.v1.EventBucket
+ */
+export declare type EventBucket = Message<"millwright.v1.EventBucket"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 1;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int64 events = 2;
+   */
+  events: bigint;
+};
+
+/**
+ * Describes the message millwright.v1.EventBucket.
+ * Use `create(EventBucketSchema)` to create a new message.
+ */
+export declare const EventBucketSchema: GenMessage<EventBucket>;
+
+/**
  * @generated from message millwright.v1.GetReportRequest
  */
 export declare type GetReportRequest = Message<"millwright.v1.GetReportRequest"> & {
@@ -239,6 +497,39 @@ export declare const HistoryService: GenService<{
     methodKind: "unary";
     input: typeof ListHistoryRequestSchema;
     output: typeof ListHistoryResponseSchema;
+  },
+  /**
+   * The journal over all things, or over several, the newest first unless told; page by page.
+   *
+   * A filter that few entries satisfy is looked for in at most 20000 entries at a time: a page may then hold fewer events than were asked
+   * for, or none, and still have a next_page_token. `searched_to` says how far back it has come.
+   *
+   * @generated from rpc millwright.v1.HistoryService.ListEvents
+   */
+  listEvents: {
+    methodKind: "unary";
+    input: typeof ListEventsRequestSchema;
+    output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * The place in the journal at a moment, for Watch and ListEvents: what happened since then comes after it.
+   *
+   * @generated from rpc millwright.v1.HistoryService.GetEventCursor
+   */
+  getEventCursor: {
+    methodKind: "unary";
+    input: typeof GetEventCursorRequestSchema;
+    output: typeof GetEventCursorResponseSchema;
+  },
+  /**
+   * How many events there were in each of a number of equal parts of a time.
+   *
+   * @generated from rpc millwright.v1.HistoryService.CountEvents
+   */
+  countEvents: {
+    methodKind: "unary";
+    input: typeof CountEventsRequestSchema;
+    output: typeof CountEventsResponseSchema;
   },
   /**
    * What broke since a moment, what called for somebody, and who did what, over all things.

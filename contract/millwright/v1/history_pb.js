@@ -10,42 +10,98 @@ import { file_millwright_v1_event } from "./event_pb.js";
  * Describes the file millwright/v1/history.proto.
  */
 export const file_millwright_v1_history = /*@__PURE__*/
-  fileDesc("ChttaWxsd3JpZ2h0L3YxL2hpc3RvcnkucHJvdG8SDW1pbGx3cmlnaHQudjEiPQoQR2V0UmVwb3J0UmVxdWVzdBIpCgVzaW5jZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiiwIKEUdldFJlcG9ydFJlc3BvbnNlEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoIZmFpbHVyZXMYAyADKAsyFC5taWxsd3JpZ2h0LnYxLkV2ZW50EisKDWludGVydmVudGlvbnMYBCADKAsyFC5taWxsd3JpZ2h0LnYxLkV2ZW50EiQKBmRvaW5ncxgFIAMoCzIULm1pbGx3cmlnaHQudjEuRG9pbmcSGAoQb3Blbl9tYWNoaW5lX2lkcxgGIAMoCRILCgNjdXQYByABKAgifwoFRG9pbmcSDQoFYWN0b3IYASABKAkSDAoEa2luZBgCIAEoCRIMCgR3aGF0GAMgASgJEg0KBWNvdW50GAQgASgFEisKB2xhc3RfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2xhc3RfaWQYBiABKAkiegoSTGlzdEhpc3RvcnlSZXF1ZXN0EgwKBGtpbmQYASABKAkSCgoCaWQYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFdHlwZXMYBSADKAkSFAoMbmV3ZXN0X2ZpcnN0GAYgASgIIqABChNMaXN0SGlzdG9yeVJlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULm1pbGx3cmlnaHQudjEuRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKD3JlbW92ZWRfZW50cmllcxgDIAEoAxIxCg1yZW1vdmVkX3VudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDK2AQoOSGlzdG9yeVNlcnZpY2USVAoLTGlzdEhpc3RvcnkSIS5taWxsd3JpZ2h0LnYxLkxpc3RIaXN0b3J5UmVxdWVzdBoiLm1pbGx3cmlnaHQudjEuTGlzdEhpc3RvcnlSZXNwb25zZRJOCglHZXRSZXBvcnQSHy5taWxsd3JpZ2h0LnYxLkdldFJlcG9ydFJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLkdldFJlcG9ydFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_millwright_v1_event]);
+  fileDesc("ChttaWxsd3JpZ2h0L3YxL2hpc3RvcnkucHJvdG8SDW1pbGx3cmlnaHQudjEilAIKEUxpc3RFdmVudHNSZXF1ZXN0EikKBnRoaW5ncxgBIAMoCzIZLm1pbGx3cmlnaHQudjEuRXZlbnRUaGluZxINCgVraW5kcxgCIAMoCRINCgV0eXBlcxgDIAMoCRIOCgZhY3RvcnMYBCADKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtmcm9tX2N1cnNvchgHIAEoCRIUCgxvbGRlc3RfZmlyc3QYCCABKAgSEQoJcGFnZV9zaXplGAkgASgFEhIKCnBhZ2VfdG9rZW4YCiABKAkiJgoKRXZlbnRUaGluZxIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJIoQBChJMaXN0RXZlbnRzUmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQubWlsbHdyaWdodC52MS5FdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSLwoLc2VhcmNoZWRfdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIj8KFUdldEV2ZW50Q3Vyc29yUmVxdWVzdBImCgJhdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKAoWR2V0RXZlbnRDdXJzb3JSZXNwb25zZRIOCgZjdXJzb3IYASABKAkimQEKEkNvdW50RXZlbnRzUmVxdWVzdBIpCgVzaW5jZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2J1Y2tldHMYAyABKAUSDQoFa2luZHMYBCADKAkSDQoFdHlwZXMYBSADKAkiVQoTQ291bnRFdmVudHNSZXNwb25zZRIrCgdidWNrZXRzGAEgAygLMhoubWlsbHdyaWdodC52MS5FdmVudEJ1Y2tldBIRCgllc3RpbWF0ZWQYAiABKAgiSAoLRXZlbnRCdWNrZXQSKQoFc2luY2UYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmV2ZW50cxgCIAEoAyI9ChBHZXRSZXBvcnRSZXF1ZXN0EikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKLAgoRR2V0UmVwb3J0UmVzcG9uc2USKQoFc2luY2UYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCghmYWlsdXJlcxgDIAMoCzIULm1pbGx3cmlnaHQudjEuRXZlbnQSKwoNaW50ZXJ2ZW50aW9ucxgEIAMoCzIULm1pbGx3cmlnaHQudjEuRXZlbnQSJAoGZG9pbmdzGAUgAygLMhQubWlsbHdyaWdodC52MS5Eb2luZxIYChBvcGVuX21hY2hpbmVfaWRzGAYgAygJEgsKA2N1dBgHIAEoCCJ/CgVEb2luZxINCgVhY3RvchgBIAEoCRIMCgRraW5kGAIgASgJEgwKBHdoYXQYAyABKAkSDQoFY291bnQYBCABKAUSKwoHbGFzdF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbGFzdF9pZBgGIAEoCSJ6ChJMaXN0SGlzdG9yeVJlcXVlc3QSDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCRINCgV0eXBlcxgFIAMoCRIUCgxuZXdlc3RfZmlyc3QYBiABKAgioAEKE0xpc3RIaXN0b3J5UmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQubWlsbHdyaWdodC52MS5FdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoPcmVtb3ZlZF9lbnRyaWVzGAMgASgDEjEKDXJlbW92ZWRfdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMr4DCg5IaXN0b3J5U2VydmljZRJUCgtMaXN0SGlzdG9yeRIhLm1pbGx3cmlnaHQudjEuTGlzdEhpc3RvcnlSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5MaXN0SGlzdG9yeVJlc3BvbnNlElEKCkxpc3RFdmVudHMSIC5taWxsd3JpZ2h0LnYxLkxpc3RFdmVudHNSZXF1ZXN0GiEubWlsbHdyaWdodC52MS5MaXN0RXZlbnRzUmVzcG9uc2USXQoOR2V0RXZlbnRDdXJzb3ISJC5taWxsd3JpZ2h0LnYxLkdldEV2ZW50Q3Vyc29yUmVxdWVzdBolLm1pbGx3cmlnaHQudjEuR2V0RXZlbnRDdXJzb3JSZXNwb25zZRJUCgtDb3VudEV2ZW50cxIhLm1pbGx3cmlnaHQudjEuQ291bnRFdmVudHNSZXF1ZXN0GiIubWlsbHdyaWdodC52MS5Db3VudEV2ZW50c1Jlc3BvbnNlEk4KCUdldFJlcG9ydBIfLm1pbGx3cmlnaHQudjEuR2V0UmVwb3J0UmVxdWVzdBogLm1pbGx3cmlnaHQudjEuR2V0UmVwb3J0UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_millwright_v1_event]);
+
+/**
+ * Describes the message millwright.v1.ListEventsRequest.
+ * Use `create(ListEventsRequestSchema)` to create a new message.
+ */
+export const ListEventsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 0);
+
+/**
+ * Describes the message millwright.v1.EventThing.
+ * Use `create(EventThingSchema)` to create a new message.
+ */
+export const EventThingSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 1);
+
+/**
+ * Describes the message millwright.v1.ListEventsResponse.
+ * Use `create(ListEventsResponseSchema)` to create a new message.
+ */
+export const ListEventsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 2);
+
+/**
+ * Describes the message millwright.v1.GetEventCursorRequest.
+ * Use `create(GetEventCursorRequestSchema)` to create a new message.
+ */
+export const GetEventCursorRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 3);
+
+/**
+ * Describes the message millwright.v1.GetEventCursorResponse.
+ * Use `create(GetEventCursorResponseSchema)` to create a new message.
+ */
+export const GetEventCursorResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 4);
+
+/**
+ * Describes the message millwright.v1.CountEventsRequest.
+ * Use `create(CountEventsRequestSchema)` to create a new message.
+ */
+export const CountEventsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 5);
+
+/**
+ * Describes the message millwright.v1.CountEventsResponse.
+ * Use `create(CountEventsResponseSchema)` to create a new message.
+ */
+export const CountEventsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 6);
+
+/**
+ * Describes the message millwright.v1.EventBucket.
+ * Use `create(EventBucketSchema)` to create a new message.
+ */
+export const EventBucketSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_history, 7);
 
 /**
  * Describes the message millwright.v1.GetReportRequest.
  * Use `create(GetReportRequestSchema)` to create a new message.
  */
 export const GetReportRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_history, 0);
+  messageDesc(file_millwright_v1_history, 8);
 
 /**
  * Describes the message millwright.v1.GetReportResponse.
  * Use `create(GetReportResponseSchema)` to create a new message.
  */
 export const GetReportResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_history, 1);
+  messageDesc(file_millwright_v1_history, 9);
 
 /**
  * Describes the message millwright.v1.Doing.
  * Use `create(DoingSchema)` to create a new message.
  */
 export const DoingSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_history, 2);
+  messageDesc(file_millwright_v1_history, 10);
 
 /**
  * Describes the message millwright.v1.ListHistoryRequest.
  * Use `create(ListHistoryRequestSchema)` to create a new message.
  */
 export const ListHistoryRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_history, 3);
+  messageDesc(file_millwright_v1_history, 11);
 
 /**
  * Describes the message millwright.v1.ListHistoryResponse.
  * Use `create(ListHistoryResponseSchema)` to create a new message.
  */
 export const ListHistoryResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_history, 4);
+  messageDesc(file_millwright_v1_history, 12);
 
 /**
  * What happened to a thing, who did it and why.

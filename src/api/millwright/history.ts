@@ -2,8 +2,10 @@ import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { countEventsIn, findEventCursor, pageEvents } from "../../services/system/events.ts";
 import { pageHistory } from "../../services/system/history.ts";
 import { makeReport } from "../../services/system/report.ts";
+import { dateFrom } from "../convert/fields.ts";
 import { eventOf } from "./event-messages.ts";
 
 export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> => ({
@@ -16,6 +18,32 @@ export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> =
         removedEntries: BigInt(page.removal.entries),
         removedUntil: timestampFromDate(page.removal.until),
       }),
+    };
+  },
+  async listEvents({ since, until, ...request }) {
+    const page = await pageEvents(deps, {
+      ...request,
+      since: dateFrom(since, "since"),
+      until: dateFrom(until, "until"),
+    });
+    return {
+      events: page.items.map(eventOf),
+      nextPageToken: page.nextPageToken,
+      ...(page.searchedTo && { searchedTo: timestampFromDate(page.searchedTo) }),
+    };
+  },
+  async getEventCursor({ at }) {
+    return { cursor: await findEventCursor(deps, dateFrom(at, "at")) };
+  },
+  async countEvents({ since, until, buckets, kinds, types }) {
+    const range = { since: dateFrom(since, "since"), until: dateFrom(until, "until") };
+    const counts = await countEventsIn(deps, { ...range, buckets, kinds, types });
+    return {
+      buckets: counts.buckets.map(({ since: at, events }) => ({
+        since: timestampFromDate(at),
+        events: BigInt(events),
+      })),
+      estimated: counts.isEstimated,
     };
   },
   async getReport({ since }) {

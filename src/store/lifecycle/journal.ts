@@ -56,7 +56,7 @@ export interface JournalFilter {
   readonly types?: readonly string[];
 }
 
-const COLUMNS = `j.epoch || '.' || j.xid::text || '.' || j.seq as cursor, j.at, j.kind, j.id, j.version, j.type,
+export const JOURNAL_COLUMNS = `j.epoch || '.' || j.xid::text || '.' || j.seq as cursor, j.at, j.kind, j.id, j.version, j.type,
   j.from_state as "from", j.to_state as "to", j.owner, j.actor, j.address, j.reason, j.data`;
 /** Rows that no older transaction can still precede. As one comparison it ends the index scan: what is held back is not read. */
 export const SETTLED = `(j.epoch, j.xid) < ((select epoch from journal_epoch), pg_snapshot_xmin(pg_current_snapshot()))`;
@@ -76,7 +76,7 @@ export async function readAfter(
   );
   if (filter.types && filter.types.length > 0) also.push(`and ${ofTypes(values.push(filter.types), filter.types)}`);
   const rows = await db.query<JournalRow>(
-    `select ${COLUMNS} from journal j
+    `select ${JOURNAL_COLUMNS} from journal j
       where (j.epoch, j.xid, j.seq) > ($1::int, $2::xid8, $3::bigint) and ${SETTLED} ${also.join(" ")}
       order by ${ORDER} limit ${Math.floor(limit)}`,
     values,
@@ -85,7 +85,7 @@ export async function readAfter(
 }
 
 /** Entries of these types, of which some may be alarms: those are judged only where one is asked for. */
-const ofTypes = (at: number, types: readonly string[]): string =>
+export const ofTypes = (at: number, types: readonly string[]): string =>
   ALARMS.some((alarm) => types.includes(alarm))
     ? `(j.type = any($${at}) or ${ALARM_SQL} = any($${at}))`
     : `j.type = any($${at})`;
@@ -93,7 +93,7 @@ const ofTypes = (at: number, types: readonly string[]): string =>
 /** Alarms of a time, the oldest first. */
 export async function listAlarms(db: Queryable, { since, until }: TimeRange, limit: number): Promise<JournalRow[]> {
   return db.query<JournalRow>(
-    `select ${COLUMNS} from journal j where j.at >= $1 and j.at < $2 and ${ALARM_SQL} is not null
+    `select ${JOURNAL_COLUMNS} from journal j where j.at >= $1 and j.at < $2 and ${ALARM_SQL} is not null
       order by j.at, ${ORDER} limit ${Math.floor(limit)}`,
     [since, until],
   );
@@ -162,7 +162,7 @@ export async function listHistory(db: Queryable, page: HistoryPage): Promise<Jou
   }
   if (page.types.length > 0) where += ` and ${ofTypes(values.push(page.types), page.types)}`;
   const rows = await db.query<JournalRow>(
-    `select ${COLUMNS} from journal j where ${where}
+    `select ${JOURNAL_COLUMNS} from journal j where ${where}
       order by j.epoch ${direction}, j.xid ${direction}, j.seq ${direction} limit ${Math.floor(page.limit)}`,
     values,
   );

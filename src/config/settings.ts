@@ -69,7 +69,7 @@ export const SETTINGS = {
   }),
   "auth.token_max_age": setting(kinds.durationOrOff("1h", "3650d"), {
     default: "90d",
-    doc: "The greatest age of tokens made by `millwright token create`: older ones let nobody in. Those of before this setting count from the upgrade. Tokens of `auth.tokens`, of `millwright dev` and of agents have none. `off`: tokens last until they are revoked, or until the end that they were given.",
+    doc: "The greatest age of tokens made by `millwright token create`: older ones let nobody in. Tokens made before this setting existed count from the upgrade. Tokens of `auth.tokens`, of `millwright dev` and of agents have none. `off`: tokens last until they are revoked, or until the end that they were given.",
   }),
   "auth.oidc.issuer": optional(kinds.url(["https", "http"]), {
     doc: "Issuer of the JSON Web Tokens to accept. Unset: none are.",
@@ -136,7 +136,7 @@ export const SETTINGS = {
   }),
   "shutdown.cancel_within": setting(kinds.duration("1s", "10m"), {
     default: "20s",
-    doc: "How long a stop waits for runs that it cancels. What has not ended by then is ended by the other replicas, or at the next start.",
+    doc: "How long a stop waits for runs that it cancels. The other replicas, or the next start, end what has not ended in that time.",
   }),
 
   "bmc.allowed_networks": setting(kinds.networks(), {
@@ -171,7 +171,7 @@ export const SETTINGS = {
   }),
   "ipmi.boot_mode": setting(kinds.choice(["uefi", "legacy"]), {
     default: "uefi",
-    doc: "How machines are told to boot when a plan arms a boot device over IPMI, which has to say it.",
+    doc: "The firmware mode that is sent with a boot device over IPMI, which has to name one.",
   }),
   "fake.provider": setting(kinds.choice(["off", "default", "slow", "instant"]), {
     default: "off",
@@ -255,7 +255,7 @@ export const SETTINGS = {
   }),
   "install.require_report_tokens": setting(kinds.flag(), {
     default: true,
-    doc: "Whether nodes must show, with each report, the token that their boot script gave them. `false`: whoever reaches the boot routes may report an installation as begun, failed or complete; what such a report says of the hardware only fills in what is not known yet. A bearer of role `operator` is as good as a token.",
+    doc: "Whether nodes must show, with each report, the token that their boot script gave them. `false`: every host that reaches the boot routes may report an installation as begun, failed or complete; what such a report says of the hardware only fills in what is not known yet. A bearer of role `operator` is as good as a token.",
   }),
   "install.token_binding": setting(kinds.choice(["subnet", "address", "off"]), {
     default: "subnet",
@@ -269,7 +269,7 @@ export const SETTINGS = {
     doc: "Where machines that boot from the network reach this server (`boot.listen`, where it is set). Unset: where each of them did.",
   }),
   "install.files_dir": optional(kinds.path("directory"), {
-    doc: "Directory with kernels, initrds and images, served below `/files/` to whoever asks. Unset: none are.",
+    doc: "Directory with kernels, initrds and images, served below `/files/` to every host that asks. Unset: none are.",
   }),
   "install.image_networks": setting(kinds.networks(), {
     default: [],

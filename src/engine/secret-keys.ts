@@ -31,7 +31,7 @@ export async function runSecretKeys(options: SecretKeyUpkeep, signal: AbortSigna
     } catch (error) {
       const trouble = error instanceof Error ? error.message : String(error);
       if (trouble !== told.trouble)
-        log.warn({ err: error }, "the secret keys could not be looked at; trying again every 5 s");
+        log.warn({ err: error }, "the secret keys could not be checked; trying again every 5 s");
       told.trouble = trouble;
     }
     await pause(LOOK_EVERY, undefined, { signal, ref: false }).catch(() => undefined);

@@ -34,7 +34,7 @@ export const METRICS = {
   millwright_things_in_trouble: {
     type: "gauge",
     labels: ["kind", "trouble", "rack", "cause"],
-    doc: "Things that somebody should look at, by why: `needs_person`, `failed` (a state that its lifecycle calls trouble), `failing` (the last pass failed); machines also `unreachable`, `bmc_unreachable`, `degraded`. A thing in several troubles counts in each. The same on every replica.",
+    doc: "Things that need attention, by why: `needs_person`, `failed` (a state that its lifecycle calls trouble), `failing` (the last pass failed); machines also `unreachable`, `bmc_unreachable`, `degraded`. A thing in several troubles counts in each. The same on every replica.",
   },
   millwright_machine_conditions: {
     type: "gauge",

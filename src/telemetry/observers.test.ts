@@ -35,6 +35,7 @@ test("what engine, devices and API report is found under the metrics of the tabl
     'millwright_device_call_seconds_sum{operation="redfish.read",outcome="ok"} 0.02',
     'millwright_failures_total{kind="power_shelf",state="maintenance",cause="unreachable"} 1',
     'millwright_handler_seconds_sum{kind="power_shelf",state="maintenance",outcome="moved"} 0.25',
+    "millwright_journal_seals_lost_total 0",
     'millwright_leases_lost_total{kind="power_shelf"} 1',
     'millwright_quarantines_total{kind="power_shelf"} 1',
     'millwright_rpc_seconds_sum{method="forge.Forge/SetPowerShelfMaintenance",code="ok"} 0.003',

@@ -841,7 +841,7 @@ export declare type MachineInventory = Message<"baremetal.v1.MachineInventory"> 
 export declare const MachineInventorySchema: GenMessage<MachineInventory>;
 
 /**
- * Something that is known to be true or false of a machine. One that was never looked at is not listed.
+ * Something that is known to be true or false of a machine. One that was never checked is not listed.
  *
  * @generated from message baremetal.v1.Condition
  */
@@ -1049,7 +1049,7 @@ export declare type SshCommand = Message<"baremetal.v1.SshCommand"> & {
 export declare const SshCommandSchema: GenMessage<SshCommand>;
 
 /**
- * Reboots the machine. Done when it has booted anew and answers.
+ * Reboots the machine. Done when it has booted again and answers.
  *
  * @generated from message baremetal.v1.Reboot
  */

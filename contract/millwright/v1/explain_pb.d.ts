@@ -68,7 +68,7 @@ export declare type ExplainResponse = Message<"millwright.v1.ExplainResponse"> &
   since?: Timestamp | undefined;
 
   /**
-   * Who stands in its way: the holder of the thing, then whoever that one waits for, and so on.
+   * Who stands in its way: the holder of the thing, then the holder that this one waits for, and so on.
    *
    * @generated from field: repeated millwright.v1.ClaimLink claims = 5;
    */

@@ -551,7 +551,7 @@ export declare const FleetAllocationService: GenService<{
     output: typeof ReleaseAllocationResponseSchema;
   },
   /**
-   * The same without waiting for whoever uses the node.
+   * The same without waiting for the user of the node.
    *
    * @generated from rpc millwright.v1.FleetAllocationService.ForceReleaseAllocation
    */

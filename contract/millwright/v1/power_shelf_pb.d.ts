@@ -1321,7 +1321,7 @@ export enum ExploreState {
   WRONG_SERIAL = 5,
 
   /**
-   * Its power shelf was deleted; not tried again until the entry is updated or added anew.
+   * Its power shelf was deleted; not tried again until the entry is updated or added again.
    *
    * @generated from enum value: EXPLORE_STATE_DETACHED = 6;
    */

@@ -1008,7 +1008,7 @@ export declare type Rack = Message<"millwright.v1.Rack"> & {
   failingSince?: Timestamp | undefined;
 
   /**
-   * Which racks to look at first. 3: stuck; 2: failing; 1: at work, or something is requested of it; 0: at rest.
+   * Which racks to check first. 3: stuck; 2: failing; 1: at work, or something is requested of it; 0: at rest.
    *
    * @generated from field: int32 urgency = 28;
    */

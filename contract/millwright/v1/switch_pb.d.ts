@@ -228,7 +228,7 @@ export declare type AcceptSwitchCertificateRequest = Message<"millwright.v1.Acce
   fingerprint: string;
 
   /**
-   * The certificate of its operating system (NVOS), and not that of its BMC. Takes the role admin: the password of NVOS is sent to whoever
+   * The certificate of its operating system (NVOS), and not that of its BMC. Takes the role admin: the password of NVOS is sent to the host that
    * shows this certificate at the address of the system.
    *
    * @generated from field: bool os = 3;

@@ -115,7 +115,7 @@ export declare const WatchService: GenService<{
    * A reader that falls behind loses nothing. To go on after a break, hand in the last cursor that was received.
    *
    * With neither from_cursor nor from_now it begins with the oldest event after which none was removed. A cursor whose events are no longer
-   * kept, or that is later than all that has happened here, is refused with FAILED_PRECONDITION: list the things anew, and watch
+   * kept, or that is later than all that has happened here, is refused with FAILED_PRECONDITION: list the things again, and watch
    * from_now.
    *
    * @generated from rpc millwright.v1.WatchService.Watch

@@ -17,7 +17,7 @@ export const expectedDeviceTable = <const D extends string>(noun: string, delete
     states: {
       exploring: { sla: minutes(15), doc: "The explorer contacts the BMC with the given credentials and compares the serial number." },
       linked:    { rest: true,       doc: `Its ${noun} exists.` },
-      detached:  { rest: true,       doc: `Its ${noun} was deleted. Not explored again until this row is updated or added anew.` },
+      detached:  { rest: true,       doc: `Its ${noun} was deleted. Not explored again until this row is updated or added again.` },
     },
 
     // biome-ignore format: a table is read by its columns

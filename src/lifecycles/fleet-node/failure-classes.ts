@@ -47,7 +47,7 @@ export const FAILURE_CLASSES = {
   uninstall_failed:             { jobState: "failed_retryable",           action: "resume",               trigger: "the agent reports that it could not uninstall itself" },
   release_failed:               { jobState: "failed_retryable",           action: "retry-stage",          trigger: "MAAS reports Releasing failed, or never ends the release" },
   erase_failed:                 { jobState: "failed_manual_intervention", action: "retry-stage",          trigger: "MAAS reports Failed disk erasing, and the profile does not release without" },
-  power_off_failed:             { jobState: "failed_retryable",           action: "retry-stage",          trigger: "MAAS does not report the machine as off after it was told to switch it off" },
+  power_off_failed:             { jobState: "failed_retryable",           action: "retry-stage",          trigger: "MAAS does not report the machine as off after the command to switch it off" },
   other:                        { jobState: "failed_retryable",           action: "retry-stage",          trigger: "anything else: the message says what" },
 } as const satisfies Readonly<Record<string, FailureClassSpec>>;
 export type FailureClass = keyof typeof FAILURE_CLASSES;

@@ -118,7 +118,7 @@ export const installLifecycle = defineLifecycle<Install>()({
     install_failed: { rest: true, trouble: true, doc: "Failed three times; waits for people." },
     installed:      { rest: true,                    doc: "The installation is complete; awaits verification." },
     active:         { rest: true,                    doc: "In production use." },
-    reprovision:    { rest: true,                    doc: "Marked to be installed anew." },
+    reprovision:    { rest: true,                    doc: "Marked to be installed again." },
     deprovisioning: { sla: hours(48), claims: true,  doc: "Its disks are being erased and read back." },
     migrating:      { sla: hours(48), claims: true,  doc: "Another machine is taking its place." },
     retired:        { terminal: true,                doc: "Decommissioned." },

@@ -85,7 +85,9 @@ function goneOf(scope: MaintenanceScope, { trays, switches, shelves }: Devices):
 function withoutUnproven(rack: Rack, scope: Omit<InScope, "unfit" | "keptUnassigned">): InScope {
   const unprovenOf = (kind: string, devices: readonly (Tray | RackSwitch | RackShelf)[]): Unfit[] =>
     devices.flatMap(({ id, unprovenRun }) =>
-      unprovenRun === null ? [] : [{ kind, id, why: `run ${unprovenRun} of before may still write to it` }],
+      unprovenRun === null
+        ? []
+        : [{ kind, id, why: `run ${unprovenRun} of an earlier maintenance may still write to it` }],
     );
   const unfit = [
     ...unprovenOf("machine", scope.trays),

@@ -82,7 +82,7 @@ export function createFakeCluster(world: FakeWorld): Cluster {
 function nodeOf(world: FakeWorld, machine: FakeMachine, matchedBy: ClusterNode["matchedBy"]): ClusterNode {
   const { bootId, joined, systemUuid, unschedulable } = machine;
   const reason = world.fails("verify")
-    ? "[verify] this fake provider was told to fail at verify"
+    ? "[verify] this fake provider was set to fail at verify"
     : bootId === undefined
       ? "the fake machine is down"
       : machine.now < (joined?.at ?? 0) + world.takes.verify

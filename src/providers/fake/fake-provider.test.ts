@@ -102,7 +102,7 @@ test("runs no script but the simplest, and lets every other succeed", async () =
 });
 
 test.each(FAKE_FAILURES.filter((each) => each !== "join" && each !== "verify"))(
-  "fails at %s when it is told to, and says that it was told",
+  "fails at %s when it is set to, and says that it was",
   async (failure) => {
     const { can } = createFakeProvider({ speed: "instant", failures: [failure] });
     const bmc = fakeBmc("m-1");
@@ -113,7 +113,7 @@ test.each(FAKE_FAILURES.filter((each) => each !== "join" && each !== "verify"))(
       repave: () => can.imaging.start(bmc, order, aCall()),
       rma: () => can.power.setPower(bmc, "off", aCall()),
     };
-    await expect(asks[failure]()).rejects.toThrow(`told to fail at ${failure}`);
+    await expect(asks[failure]()).rejects.toThrow(`set to fail at ${failure}`);
   },
 );
 

@@ -69,7 +69,7 @@ function begin(world: FakeWorld, machine: FakeMachine, text: string, env: Env): 
   const common = { startedAt, bootId: machine.bootId ?? "", awaits: null, notes: new Set<string>() };
   if (env.JOIN_ENDPOINT !== undefined) {
     const endsAt = startedAt + world.takes.join;
-    if (world.fails("join")) return { ...common, endsAt, code: 1, output: "[join] told to fail\n" };
+    if (world.fails("join")) return { ...common, endsAt, code: 1, output: "[join] set to fail\n" };
     machine.joined ??= { cluster: clusterOfEndpoint(env.JOIN_ENDPOINT), at: endsAt, uid: randomUUID() };
     return { ...common, endsAt, code: 0, output: JOIN_LINES.map((line) => `[join] ${line}\n`).join("") };
   }

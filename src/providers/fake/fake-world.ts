@@ -68,7 +68,7 @@ export class FakeWorld {
     throw new DeviceFailure(
       "refused_by_device",
       "bmc",
-      `[${operation}] this fake provider was told to fail at ${operation}`,
+      `[${operation}] this fake provider was set to fail at ${operation}`,
       { disposition: "retry" },
     );
   }

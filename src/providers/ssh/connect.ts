@@ -328,7 +328,7 @@ function wrongHostKey(hop: Hop, shown: Buffer): DeviceFailure {
   return hostFailure(
     "host_key_changed",
     hop,
-    `${who}${nameOfHost(hop)} shows host key ${facts.shown}, but ${facts.expected} is pinned: either it was installed anew, or something else answers at its address. Check it there (ssh-keygen -l), then ${remedy}`,
+    `${who}${nameOfHost(hop)} shows host key ${facts.shown}, but ${facts.expected} is pinned: either it was installed again, or something else answers at its address. Check it there (ssh-keygen -l), then ${remedy}`,
     facts,
   );
 }

@@ -216,7 +216,7 @@ function refuseUpgrade(known: KnownReferences, { machine, plan, type }: RunOn): 
     clusterRefusal(
       machine.id,
       `machine ${machine.id} is not in cluster ${own} (${why}), and an upgrade is of a node: have it joined first, as REPAVE does, ` +
-        "which installs it anew; or give spec.target_cluster_ref the cluster that it is in",
+        "which installs it again; or give spec.target_cluster_ref the cluster that it is in",
     ),
   ];
 }

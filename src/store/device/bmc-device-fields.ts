@@ -65,7 +65,7 @@ export const bmcDeviceFields = (lifecycle: Table, { noun, nouns }: { readonly no
   state_since:    { type: "time", sql: "t.state_since", sort: "set", doc: "Since when it is in its state.", of: ({ stateSince }) => stateSince },
   power_state:    { type: POWER_STATES, sql: "coalesce(t.facts ->> 'powerState', 'unknown')", sort: "set", doc: "As its BMC said last.", of: ({ facts }) => facts.powerState ?? "unknown" },
   health_status:  { type: ["ok", "warning", "critical", "unknown"], sql: "coalesce(t.facts ->> 'health', 'unknown')", doc: "As its BMC says; health reports of others are not in it.", of: ({ facts }) => facts.health ?? "unknown" },
-  stuck:          { type: FLAG, sql: flagSql(stuckSql(lifecycle)), doc: "Somebody should look at it.", of: (device, _, now) => String(isStuckDevice(lifecycle, device, now)) },
+  stuck:          { type: FLAG, sql: flagSql(stuckSql(lifecycle)), doc: "It needs attention.", of: (device, _, now) => String(isStuckDevice(lifecycle, device, now)) },
   failing:        { type: FLAG, sql: flagSql(FAILING_SQL), doc: "The last pass failed.", of: (device) => String(isFailing(device)) },
   cause:          { type: CAUSE_WORDS, sql: CAUSE_SQL, doc: "Why its last pass failed or what it waits for, or why it is in error: a cause; empty where nothing is wrong.", of: causeOfDevice },
   deleted:        { type: FLAG, sql: flagSql("t.deleted_at is not null"), doc: `It is marked for deletion. Such ${nouns} are left out unless the filter says \`deleted\` or \`deleted_at\`, or the request says so.`, of: ({ deletedAt }) => String(deletedAt !== null) },

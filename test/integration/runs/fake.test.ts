@@ -79,7 +79,7 @@ describe("a fake machine", () => {
     const { runId } = await runs.startRun({ machineId: "m-fake", requestId: "r", type: "REBOOT" });
     expect(await ended(runId)).toMatchObject({
       phase: Run_Phase.FAILED,
-      error: { message: expect.stringContaining("[reboot] this fake provider was told to fail at reboot") },
+      error: { message: expect.stringContaining("[reboot] this fake provider was set to fail at reboot") },
     });
   });
 

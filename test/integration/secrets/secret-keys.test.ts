@@ -165,7 +165,7 @@ test("the loop of a server reads the file, encrypts again, outlives a file that 
   const log = { ...silentLog, warn: (...line: unknown[]) => void warned.push(String(line.at(-1))) };
   const running = runSecretKeys({ db, log, secrets: one, replica: "one" }, stop.signal);
   await eventually(async () => warned.length > 0, { what: "the file is missed" });
-  expect(warned).toEqual(["the secret keys could not be looked at; trying again every 5 s"]);
+  expect(warned).toEqual(["the secret keys could not be checked; trying again every 5 s"]);
   renameSync(fileOf("away"), fileOf("one"));
   await eventually(async () => (await keysOf(one))[0]?.secrets === 0, { what: "all are encrypted again" });
   stop.abort();

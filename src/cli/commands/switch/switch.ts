@@ -119,7 +119,7 @@ function addManaging(sw: Command, run: Run): void {
     .option("--nvos", "the certificate of its operating system (NVOS), and not that of its BMC; takes the role admin")
     .addHelpText(
       "after",
-      "\nThe server refuses another fingerprint than the one that the BMC shows. It does not compare that of NVOS (`--nvos`): whoever shows this certificate at the address of NVOS gets its password.\n\nExample:\n  millwright switch accept-certificate rack-1-switch-1 --nvos --fingerprint AB:CD:…",
+      "\nThe server refuses another fingerprint than the one that the BMC shows. It does not compare that of NVOS (`--nvos`): the host that shows this certificate at the address of NVOS gets its password.\n\nExample:\n  millwright switch accept-certificate rack-1-switch-1 --nvos --fingerprint AB:CD:…",
     )
     .action((id: string, options: { readonly fingerprint: string; readonly nvos?: boolean }) =>
       run(async (session) =>

@@ -43,7 +43,7 @@ export async function setNextBoot(machine: OpenMachine, source: BootSource, http
     throw bmcFailure(
       "unsupported",
       machine.target,
-      `${nameOf(machine.target)}: this machine cannot be told to boot from ${source} (it offers ${listAt(allowed).join(", ") || "nothing"})`,
+      `${nameOf(machine.target)}: this machine cannot be set to boot from ${source} (it offers ${listAt(allowed).join(", ") || "nothing"})`,
     );
   }
   await patchBoot(machine, {

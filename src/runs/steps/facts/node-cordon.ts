@@ -22,7 +22,7 @@ export function cordonOf(node: ClusterNode, cluster: string, { facts }: Pick<Mac
     };
   const isKnown = facts.cordoned?.cluster === cluster;
   return {
-    note: "; it is still cordoned by Millwright, and given back once the machine is in use",
+    note: "; it is still cordoned by Millwright, and uncordoned once the machine is in use",
     facts: isKnown ? {} : { cordoned: { cluster, node: "" } },
   };
 }

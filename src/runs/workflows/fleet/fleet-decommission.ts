@@ -93,7 +93,7 @@ function whySkipped(stage: DecommissionStage, params: Readonly<Record<string, st
   const { node_mode, node_state, agent } = params;
   if (node_state === "retired" && BEFORE_RETIRED.includes(stage)) return "the node is retired already";
   if (node_mode === "manual" && OF_MAAS.includes(stage)) return "a manual node: MAAS has no part in it";
-  if (agent === "gone" && OF_AGENT.includes(stage)) return "whoever asked for it says that the agent is gone";
+  if (agent === "gone" && OF_AGENT.includes(stage)) return "the caller says that the agent is gone";
   return undefined;
 }
 

@@ -38,7 +38,7 @@ describe("a network change", () => {
   });
 
   test.each([
-    ["ended 9", "retry", "taken back"],
+    ["ended 9", "retry", "reverted"],
     ["ended 2", "retry", "exit code 2"],
     ["cut_off", "intervene", "went down"],
   ])("that the machine calls %s fails with %s: %s", async (state, disposition, message) => {
@@ -67,7 +67,7 @@ describe("a network change", () => {
 
     test("that was reverted is found out at the old one", async () => {
       const { exec } = machineAt({ [anSsh.address]: "ended 9" });
-      await expect(benchOf("net", { params }, { exec }).probe(evidence)).rejects.toThrow("taken back");
+      await expect(benchOf("net", { params }, { exec }).probe(evidence)).rejects.toThrow("was reverted");
     });
 
     test("is unknown while the machine answers nowhere", async () => {
@@ -84,7 +84,7 @@ describe("a network change", () => {
     };
 
     test.each(["ended 9", "ended 3", "ended 143", "absent"])(
-      "and of which the machine says %s is taken back",
+      "and of which the machine says %s is reverted",
       async (state) => {
         expect(await undo({ [anSsh.address]: state }).undone).toBeUndefined();
       },
@@ -105,7 +105,7 @@ describe("a network change", () => {
 
     test.each([
       ["cut_off", "went down"],
-      ["ended 11", "could not be taken back"],
+      ["ended 11", "could not be reverted"],
     ])("and of which the machine says %s calls for somebody: %s", async (state, why) => {
       await expect(undo({ [anSsh.address]: state }).undone).rejects.toMatchObject({
         disposition: "intervene",

@@ -32,7 +32,7 @@ import { passOnOutput } from "./scripts/script-output.ts";
 type Acting = ActingContext<Payloads["net"], { readonly mark: string }, "exec">;
 
 const ROLLBACK = { least: 5, usual: 60, most: 600 } as const;
-const CONFIRMED = "the network change was confirmed before it could be taken back, and is in force";
+const CONFIRMED = "the network change was confirmed before it could be reverted, and is in force";
 const CHANGED_SINCE =
   "the machine's network settings were changed by somebody else during the network change, and are left as they made them";
 const UNDO_LOOKS_EVERY = milliseconds(500);
@@ -62,7 +62,7 @@ export const net = defineStep({
     const script = { mark: evidence.mark, exec: can.exec, ssh: await targets.ssh(), call, asRoot: true } as const;
     const env = { NET_CONFIG: params.netplan ?? "", NET_ROLLBACK: params.rollback_seconds ?? String(ROLLBACK.usual) };
     await startDetached(script, { text: APPLY_SCRIPT, env });
-    log(`[net] applying; taken back by itself unless the machine is reached within ${env.NET_ROLLBACK} s\n`);
+    log(`[net] applying; the machine reverts it by itself unless it is reached within ${env.NET_ROLLBACK} s\n`);
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
@@ -81,7 +81,7 @@ export const net = defineStep({
   },
 
   /**
-   * The machine takes it back as soon as it is told to. Until its script has ended that counts for more than having been confirmed;
+   * The machine reverts it as soon as it gets the command. Until its script has ended that counts for more than having been confirmed;
    * once it has ended so, the change stays, and whoever comes next must find the machine where it is.
    */
   async undo(context: Acting): Promise<Undone | undefined> {
@@ -133,7 +133,7 @@ async function pauseUnlessStopped({ call, payload }: Acting, isSilent: boolean):
   } catch (error) {
     const why = isSilent
       ? `the machine does not answer; it takes the change back by itself within ${rollback_seconds} s, unless that was confirmed`
-      : "the machine has been told to, and is still at it";
+      : "the machine has got the command, and is still at it";
     if (!isSilent) throw new StepFailure("not_done_in_time", why, { cause: error });
     throw new StepFailure("unreachable", why, { cause: error, facts: { at: "ssh" } });
   }
@@ -202,7 +202,7 @@ const usualRollback = (timeoutSeconds: number = Number.POSITIVE_INFINITY): strin
 const WENT_DOWN =
   "the machine went down under the network change: whether it is in force must be looked at (the former settings lie beside 90-millwright.yaml)";
 const NOT_REVERTED =
-  "the network change could not be taken back, since its file could not be written: the former settings lie beside it";
+  "the network change could not be reverted, since its file could not be written: the former settings lie beside it";
 
 function judgeChange(state: ScriptState, done: string): ProbeAnswer {
   switch (state.is) {
@@ -225,7 +225,7 @@ function judgeEnd(code: number, done: string): ProbeAnswer {
     case ENDS.reverted:
       throw new StepFailure(
         code === ENDS.refused ? "net_refused" : "net_reverted",
-        "the network change was taken back: it could not be applied, or the machine was not reached afterwards",
+        "the network change was reverted: it could not be applied, or the machine was not reached afterwards",
       );
     case ENDS.notOurs:
       throw new StepFailure("changed_meanwhile", CHANGED_SINCE, { disposition: "fail" });

@@ -379,7 +379,7 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
       expect(await step.undo(evidence)).toBeUndefined();
       expect(await readFile(around.config, "utf8")).toBe("old\n");
       expect(await around.applied()).toBe("new\nold\n");
-      await expect(step.probe(evidence)).rejects.toThrow("taken back");
+      await expect(step.probe(evidence)).rejects.toThrow("was reverted");
       expect(await step.undo(evidence)).toBeUndefined();
       expect((await readdir(around.bin)).sort()).toEqual(["90-millwright.yaml", "applied", "netplan"]);
       await cleanUp(around.bin, evidence);
@@ -420,7 +420,7 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
       await vi.waitFor(async () => expect(await step.probe(evidence)).toMatchObject({ state: "done" }), {
         timeout: 20_000,
       });
-      await vi.waitFor(() => expect(first.step.probe(first.evidence)).rejects.toThrow("taken back"), {
+      await vi.waitFor(() => expect(first.step.probe(first.evidence)).rejects.toThrow("was reverted"), {
         timeout: 20_000,
       });
       expect(await readFile(around.config, "utf8")).toBe("new\n");
@@ -485,7 +485,7 @@ describe.skipIf(!hasSshd)(needing("against the OpenSSH server", hasSshd ? "" : "
       await step.act(evidence);
       await vi.waitFor(async () => expect(await applied()).toBe("new\nold\n"), { timeout: 20_000 });
       expect(await readFile(config, "utf8")).toBe("old\n");
-      await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("taken back"), { timeout: 20_000 });
+      await vi.waitFor(() => expect(step.probe(evidence)).rejects.toThrow("was reverted"), { timeout: 20_000 });
       await rm(bin, { recursive: true });
       await rm(`/var/tmp/millwright-${evidence.mark}`, { recursive: true });
     });

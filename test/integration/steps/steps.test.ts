@@ -278,7 +278,7 @@ describe("net", () => {
     await vi.waitFor(async () => expect(await answersAt()).toEqual(["127.91.0.3"]), { timeout: 20_000 });
     await expect(untilDone(bench, step)).rejects.toMatchObject({
       disposition: "retry",
-      message: expect.stringContaining("taken back"),
+      message: expect.stringContaining("was reverted"),
     });
     expect([await changes(), await answersAt()]).toEqual([2, usual()]);
     const left = await bench.site.can.exec.readFile(
@@ -292,7 +292,7 @@ describe("net", () => {
   test("that makes no sense is refused by the machine, which stays as it was", async () => {
     const step = await begin(bench, "net", { params: { netplan: "network: {ethernets: 7}" } });
     await step.act();
-    await expect(untilDone(bench, step)).rejects.toThrow("taken back");
+    await expect(untilDone(bench, step)).rejects.toThrow("was reverted");
     expect(await answersAt()).toEqual(usual());
     expect(bench.log.join("")).toContain("ethernets");
   });

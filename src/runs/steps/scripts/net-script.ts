@@ -5,11 +5,11 @@ export const ENDS = { noNetplan: 2, untouched: 3, reverted: 9, notOurs: 10, notR
 
 /**
  * Applies, then waits on the machine itself to be told that it is still reached; nobody telling, it takes the change back. So a
- * change that cuts the machine off heals without anybody. Told to stop it takes it back at once.
+ * change that cuts the machine off heals without anybody. When it is stopped, it reverts the change at once.
  *
  * Both the new file and the former one lie beside the real one, whole, before anything is changed: from then on files are only
- * renamed, which a full disk does not keep anybody from. A third file says whose the settings are, so that one change never takes
- * back another; one that still waits to be confirmed when the next one comes is taken back first.
+ * renamed, which a full disk does not keep anybody from. A third file says whose the settings are, so that one change never
+ * reverts another. One that still waits to be confirmed when the next one comes is reverted first.
  */
 export const APPLY_SCRIPT = `set -u
 if ! command -v netplan >/dev/null 2>&1; then
@@ -24,9 +24,9 @@ by="$(cat "$file.mark" 2>/dev/null)"
 earlier="${DIRECTORY}$by"
 waited=0
 while [ -n "$by" ] && [ -s "$earlier/pid" ] && [ ! -s "$earlier/exit" ] && grep -q "MILLWRIGHT_MARK=$by" "/proc/$(cat "$earlier/pid")/environ" 2>/dev/null; do
-  if [ "$waited" = 0 ]; then echo "an earlier change that was not confirmed is taken back first"; fi
+  if [ "$waited" = 0 ]; then echo "an earlier change that was not confirmed is reverted first"; fi
   if [ "$waited" -ge 30 ]; then
-    echo "an earlier change is not taken back yet: nothing was changed" >&2
+    echo "an earlier change is not reverted yet: nothing was changed" >&2
     exit ${ENDS.untouched}
   fi
   true > "$earlier/stop"
@@ -34,7 +34,7 @@ while [ -n "$by" ] && [ -s "$earlier/pid" ] && [ ! -s "$earlier/exit" ] && grep 
   waited=$((waited + 1))
 done
 if [ -e "$work/stop" ]; then
-  echo "told to stop: nothing was changed" >&2
+  echo "stopped: nothing was changed" >&2
   exit ${ENDS.untouched}
 fi
 had=no
@@ -69,7 +69,7 @@ if netplan apply; then
     sleep 1
     waited=$((waited + 1))
   done
-  if [ -e "$work/stop" ]; then why="told to stop: taken back"; else why="not confirmed within $NET_ROLLBACK s: taken back"; fi
+  if [ -e "$work/stop" ]; then why="stopped: reverted"; else why="not confirmed within $NET_ROLLBACK s: reverted"; fi
 fi
 if [ -n "$NET_CONFIG" ]; then
   if [ "$(cat "$file.mark" 2>/dev/null)" != "$MILLWRIGHT_MARK" ] || [ "$(cat "$file" 2>/dev/null; echo .)" != "$ours" ]; then

@@ -33,10 +33,10 @@ function onMaas(handle: (maas: Maas, call: ControlCall) => Reply): (call: Contro
 
 /** What a datacentre writes down of its servers, and which machine of MAAS each is. */
 const hosts = (region: Region) => {
-  const machines = region.machines();
+  const machines = Map.groupBy(region.machines(), ({ hostId }) => hostId);
   return [...region.hosts.values()].map((host) => ({
     ...hostOf(host),
-    system_ids: machines.filter(({ hostId }) => hostId === host.id).map(({ systemId }) => systemId),
+    system_ids: (machines.get(host.id) ?? []).map(({ systemId }) => systemId),
   }));
 };
 

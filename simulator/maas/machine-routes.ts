@@ -62,9 +62,7 @@ function create({ region, form }: ApiCall): ApiReply {
     throw invalid("mac_addresses", "At least one MAC address must be specified.");
   if (powerType !== "ipmi" && !form.has("architecture")) throw invalid("architecture", "This field is required.");
   const powerParameters = form.startingWith("power_parameters_");
-  const host = [...region.hosts.values()].find(
-    (each) => each.ipmiAddress === powerParameters.power_address || macs.includes(each.mac),
-  );
+  const host = region.findHost({ ipmiAddress: powerParameters.power_address, macs });
   const machine = region.add({
     host,
     hostname: hostnameIn(form) ?? `unnamed-${region.nextNumber()}`,
@@ -88,10 +86,10 @@ function update(call: ApiCall): ApiReply {
   const machine = found(call);
   if (machine.isLocked) throw conflict(`Machine ${machine.hostname} is locked.`);
   const hostname = hostnameIn(form) ?? machine.hostname;
-  if (hostname !== machine.hostname && region.machines().some((other) => other.hostname === hostname))
+  if (hostname !== machine.hostname && region.named(hostname) !== undefined)
     throw invalid("hostname", "Node with this Hostname already exists.");
   const powerParameters = { ...machine.powerParameters, ...form.startingWith("power_parameters_") };
-  const host = [...region.hosts.values()].find(({ ipmiAddress }) => ipmiAddress === powerParameters.power_address);
+  const host = region.findHost({ ipmiAddress: powerParameters.power_address, macs: [] });
   return shown(
     region,
     region.save({

@@ -6,6 +6,7 @@ import type { StateJournal } from "../state-journal.ts";
 import { conflict, invalid, notFound } from "./api-failure.ts";
 import { commissionedPorts, discoveredPort } from "./hardware.ts";
 import type { HostSpec } from "./host.ts";
+import { KnownMachines } from "./known-machines.ts";
 import type { EventRecord, MachineRecord } from "./machine-record.ts";
 import * as status from "./statuses.ts";
 
@@ -37,26 +38,37 @@ const TESTING_MS = 60_000;
 /** A MAAS region with its machines. Changes that take time are made when somebody reads the machine after they were due. */
 export class Region {
   readonly hosts: ReadonlyMap<string, HostSpec>;
+  readonly #hostsByPlace: ReadonlyMap<string, HostSpec>;
   readonly clock: SimulatedClock;
   readonly faults: FaultBook;
   readonly #journal: StateJournal;
   readonly #seeded: SeededValues;
+  /** By what MAAS tells machines apart, so that it can have thousands. */
+  readonly #known = new KnownMachines();
   /** Hears of each machine as it is from now on. */
   onSaved: (machine: MachineRecord) => void = () => {};
 
   constructor({ hosts, journal, clock, seeded, faults }: RegionOptions) {
     this.hosts = new Map(hosts.map((host) => [host.id, host]));
+    this.#hostsByPlace = new Map(hosts.flatMap((host) => [host.ipmiAddress, host.mac].map((place) => [place, host])));
     this.clock = clock;
     this.faults = faults;
     this.#journal = journal;
     this.#seeded = seeded;
+    for (const key of journal.keys(MACHINE)) this.#known.put(journal.get(key) as MachineRecord);
     if (journal.get(COUNTER) !== undefined) return;
     journal.put(COUNTER, 0);
     for (const host of hosts) if (host.isDiscovered) this.discover(host);
   }
 
   machines(): readonly MachineRecord[] {
-    return this.#journal.keys(MACHINE).map((key) => this.#settled(this.#journal.get(key) as MachineRecord));
+    return this.#known.systemIds().map((id) => this.#settled(this.#journal.get(MACHINE + id) as MachineRecord));
+  }
+
+  /** The machine of this name; undefined: there is none. */
+  named(hostname: string): MachineRecord | undefined {
+    const id = this.#known.byHostname(hostname);
+    return id === undefined ? undefined : this.machine(id);
   }
 
   machine(systemId: string): MachineRecord {
@@ -66,12 +78,14 @@ export class Region {
   }
 
   save(machine: MachineRecord): MachineRecord {
+    this.#known.put(machine);
     this.#journal.put(MACHINE + machine.systemId, machine);
     this.onSaved(machine);
     return machine;
   }
 
   remove(systemId: string): void {
+    this.#known.remove(systemId);
     this.#journal.delete(MACHINE + systemId);
   }
 
@@ -80,6 +94,12 @@ export class Region {
     const number = (this.#journal.get(COUNTER) as number) + 1;
     this.#journal.put(COUNTER, number);
     return number;
+  }
+
+  /** The server whose management controller has the address, or whose boot port one of the MAC addresses is. */
+  findHost({ ipmiAddress, macs }: { readonly ipmiAddress: string | undefined; readonly macs: readonly string[] }) {
+    const places = [...(ipmiAddress === undefined ? [] : [ipmiAddress]), ...macs];
+    return places.map((place) => this.#hostsByPlace.get(place)).find((host) => host !== undefined);
   }
 
   hostOf({ hostId }: MachineRecord): HostSpec | undefined {
@@ -105,12 +125,12 @@ export class Region {
     readonly powerParameters?: Readonly<Record<string, string>>;
     readonly description?: string;
   }): MachineRecord {
-    const all = this.machines();
-    if (all.some(({ hostname }) => hostname === given.hostname))
+    if (this.#known.byHostname(given.hostname) !== undefined)
       throw invalid("hostname", "Node with this Hostname already exists.");
     for (const mac of given.interfaces) {
-      const other = all.find(({ interfaces }) => interfaces.some((each) => each.mac === mac));
-      if (other) throw invalid("mac_addresses", `MAC address ${mac} already in use on ${other.hostname}.`);
+      const other = this.#known.byMac(mac);
+      if (other !== undefined)
+        throw invalid("mac_addresses", `MAC address ${mac} already in use on ${this.machine(other).hostname}.`);
     }
     const number = this.nextNumber();
     const machine: MachineRecord = {

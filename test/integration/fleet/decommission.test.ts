@@ -273,16 +273,18 @@ describe("a job that waits for the agent", () => {
         "select id, state from fleet_tasks where node_id = $1 order by created_at",
         [id],
       );
-    const isQueued = (count: number) => async () => {
+    const isQueued = (atLeast: number) => async () => {
       // It takes no task, and is not silent: on a slow computer its silence would count before the drain is ordered.
       await it.call("POST", `${id}/heartbeat`, { bearer: agent.bearer, body: { health: "healthy" } });
       const all = await tasks();
-      return all.length === count && all.at(-1)?.state === "queued";
+      return all.length >= atLeast && all.at(-1)?.state === "queued" && all;
     };
-    await eventually(isQueued(1), { what: "the drain is queued" });
+    // The last call of the agent may be open when the drain comes: then that task is nobody's, and another one follows it.
+    const seen = async () => JSON.stringify(await tasks());
+    const made = await eventually(isQueued(1), { what: "the drain is queued", seen });
     await action(id, "resume");
     await action(id, "resume");
-    expect(await tasks()).toHaveLength(1);
+    expect(await tasks()).toEqual(made);
 
     const task = await eventually(
       async () => {
@@ -293,17 +295,17 @@ describe("a job that waits for the agent", () => {
       { what: "the agent has taken the drain" },
     );
     await action(id, "resume");
-    expect(await tasks()).toEqual([{ id: task, state: "dispatched" }]);
+    expect(await tasks()).toEqual([...made.slice(0, -1), { id: task, state: "dispatched" }]);
 
     await it.db.execute(
       `update fleet_tasks set basis = basis + 1, version = version + 1,
               facts = facts || jsonb_build_object('leaseUntil', to_char(now() - interval '1 s', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-        where node_id = $1`,
-      [id],
+        where id = $1`,
+      [task],
     );
     await it.db.execute("update work set wake_at = now() where kind = 'fleet_task' and id = $1", [task]);
     await it.db.execute("select pg_notify('millwright', '')");
-    await eventually(isQueued(2), { what: "another task is queued", seen: async () => JSON.stringify(await tasks()) });
+    await eventually(isQueued(made.length + 1), { what: "another task is queued", seen });
     expect((await it.nodeOf(id)).state.name).toBe("draining");
     agents.push(startScriptedAgent(it, id, agent.bearer));
     expect(await ends(id)).toMatchObject({ state: "offline", job: { state: "completed" } });

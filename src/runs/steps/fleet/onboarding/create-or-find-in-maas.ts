@@ -2,13 +2,19 @@ import type { MaasMachine } from "../../../../capabilities/fleet/maas-machine.ts
 import { StepFailure } from "../../../../kernel/errors.ts";
 import { seconds } from "../../../../kernel/time/duration.ts";
 import { failedAs } from "../../../../lifecycles/fleet-node/failure-classes.ts";
-import { type Acted, defineStepOn, type ProbeReport, type Undone } from "../../../model/step.ts";
+import { type Acted, type ActingContext, defineStepOn, type ProbeReport, type Undone } from "../../../model/step.ts";
 import { accountOfNode } from "./account-of-node.ts";
 import { reachedBy } from "./maas-status.ts";
-import { nameOf, type Onboarding, type OnOnboarding, parseOnboarding } from "./on-onboarding.ts";
+import {
+  nameOf,
+  type Onboarding,
+  type OnboardingPayload,
+  type OnOnboarding,
+  parseOnboarding,
+} from "./on-onboarding.ts";
 
-/** The machine that was there before anything was done; null: there was none, so that the stage creates it. */
-type Evidence = { readonly found: string | null };
+/** The machine that was there before anything was done, and its name then; null: there was none, so that the stage creates it. */
+type Evidence = { readonly found: string | null; readonly hostname?: string };
 type Receipt = { readonly systemId: string; readonly created: boolean };
 
 /**
@@ -23,7 +29,7 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
 
   async before(context): Promise<Evidence> {
     const machine = await findMachineOfNode(context);
-    return { found: machine?.systemId ?? null };
+    return machine === undefined ? { found: null } : { found: machine.systemId, hostname: machine.hostname };
   },
 
   async act(context): Promise<Acted<Receipt>> {
@@ -31,6 +37,7 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
     const { maas: region, target } = await maas();
     const power = await accountOfNode(context);
     if (evidence.found !== null) {
+      await refuseTaken(context, evidence.found);
       await region.takeOver(target, evidence.found, { hostname: node.hostname, power }, call);
       return { receipt: { systemId: evidence.found, created: false } };
     }
@@ -45,7 +52,8 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
       const machine = await findById(context, receipt.systemId);
       if (machine === undefined) throw gone(context, receipt.systemId);
       if (machine.hostname !== context.target.hostname) throw takenByAnother(context, machine);
-      return bound(machine);
+      // Who claims the one New machine at the same moment may have been quicker.
+      return bound(await checked(context, machine));
     }
     const machine = await findMachineOfNode(context);
     if (machine === undefined) return { state: "not_done", message: "MAAS has no machine of the node" };
@@ -56,8 +64,8 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
 
   async undo(context): Promise<Undone | undefined> {
     const { maas, call, evidence, receipt, target: node } = context;
-    const systemId = receipt?.systemId ?? node.facts.systemId;
     const isOurs = receipt?.created ?? evidence.found === null;
+    const systemId = receipt?.systemId ?? node.facts.systemId ?? (isOurs ? await findMade(context) : null);
     if (!isOurs || systemId === null) return { facts: { systemId: null } };
     const { maas: region, target } = await maas({ evenDisabled: true });
     const machine = await region.findMachine(target, systemId, call);
@@ -68,6 +76,32 @@ export const createOrFindInMaas = defineStepOn<OnOnboarding>()({
   },
   residue: () => "the machine that was created in MAAS",
 });
+
+type Acting = ActingContext<OnboardingPayload, Evidence, never, never, Receipt, OnOnboarding>;
+type ActingOn = Omit<Acting, "receipt">;
+
+/** Another node may have claimed it since it was found: it has that node's name then. */
+async function refuseTaken(context: ActingOn, systemId: string): Promise<void> {
+  const machine = await findById(context, systemId);
+  if (machine === undefined) throw gone(context, systemId);
+  const { hostname = machine.hostname } = context.evidence;
+  if (machine.hostname !== hostname && machine.hostname !== context.target.hostname)
+    throw takenByAnother(context, machine);
+  await checked(context, machine);
+}
+
+/**
+ * The machine that was ordered, and whose answer was lost: MAAS had none of the name before, and has one now that nothing was done with.
+ * Null: it was not created.
+ */
+async function findMade(context: ActingOn): Promise<string | null> {
+  const { maas, target: node, call, otherNodeOn } = context;
+  const { maas: region, target } = await maas({ evenDisabled: true });
+  const machines = await region.listMachines(target, { hostname: node.hostname }, call);
+  const [made, ...others] = machines.filter((machine) => machine.status === NEW && isSetUp(context, machine));
+  if (made === undefined || others.length > 0 || (await otherNodeOn(made.systemId)) !== undefined) return null;
+  return made.systemId;
+}
 
 const isSetUp = ({ target: { hostname } }: Onboarding, machine: MaasMachine): boolean =>
   machine.hostname === hostname && machine.powerType !== null && machine.powerType !== "";

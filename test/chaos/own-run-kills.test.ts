@@ -50,11 +50,10 @@ const KILLED_WITH_NODES = new Set(
 
 test("every kind of step is killed here, in run-kills, in rack-kills, in rack-manager-kills or with a node", () => {
   const killed = [...STEP_KINDS, ...OWN_STEP_KINDS, ...DEVICE_STEP_KINDS].map(({ kind }) => kind);
-  // A batch of onboardings asks for each node under a key of its own: asked for again after a death, there is one node (nodes.test.ts).
   const named = [
     ...killed,
     "batch",
-    "onboard_batch",
+    "onboard_batch", // in fleet/batch-kills.test.ts
     ...KILLED_WITH_RACKS,
     ...KILLED_WITH_MANAGERS,
     ...KILLED_WITH_NODES,

@@ -1,5 +1,6 @@
 import { defaultDataDir } from "./data-dir.ts";
 import { LIMIT_SETTINGS } from "./limit-settings.ts";
+import { SECRET_SETTINGS } from "./secret-settings.ts";
 import { optional, type Setting, setting } from "./setting.ts";
 import * as kinds from "./value-kinds.ts";
 
@@ -106,6 +107,7 @@ export const SETTINGS = {
     doc: "The key that BMC passwords and other secrets are encrypted with. Unset: `secret-key` in the data directory, made at first start.",
   }),
 
+  ...SECRET_SETTINGS,
   ...LIMIT_SETTINGS,
 
   "log.level": setting(kinds.choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"]), {

@@ -159,6 +159,36 @@ const wordList = (rule: string, form: RegExp): ValueKind<readonly string[]> =>
     { repeatable: true },
   );
 
+/** Entries separated by commas, as they are. */
+const entries = (rule: string, form: RegExp): ValueKind<readonly string[]> =>
+  kind(
+    rule,
+    (raw) => {
+      const parts = typeof raw === "string" ? raw.split(",") : raw;
+      if (!Array.isArray(parts)) return undefined;
+      const words = parts.filter((part) => part !== "").map((part) => (trimmed(part) ?? "").replace(/(?<=.)\/+$/, ""));
+      return words.every((word) => form.test(word) && !word.split("/").some((part) => part === "." || part === ".."))
+        ? words
+        : undefined;
+    },
+    { repeatable: true },
+  );
+
+export const directories = (): ValueKind<readonly string[]> =>
+  entries("a list of absolute paths of directories, separated by commas", /^\/(?!$)[^\0]+$/);
+
+export const vaultPaths = (): ValueKind<readonly string[]> =>
+  entries(
+    "a list of paths such as secret/bmc, separated by commas: the mount of a KV store, and what is below it",
+    /^[A-Za-z0-9_-]+(\/[A-Za-z0-9_.-]+)*$/,
+  );
+
+/** Long enough not to be everybody's. */
+export const prefix = (): ValueKind<string> =>
+  kind("the beginning of a variable's name, of at least 3 letters, digits and underscores; empty for none", (raw) =>
+    typeof raw === "string" && /^([A-Za-z_][A-Za-z0-9_]{2,})?$/.test(raw.trim()) ? raw.trim() : undefined,
+  );
+
 export const hostNames = (): ValueKind<readonly string[]> =>
   wordList(
     "a list of host names without ports, separated by commas: mw.example, *.example for all names below, or * for any",

@@ -11,6 +11,7 @@ import { createCallFrame } from "../api/transport/interceptors.ts";
 import { followReadiness, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
+import type { SecretReferences } from "../capabilities/secrets/secret-references.ts";
 import type { Build } from "../config/build.ts";
 import { type Config, createAddressFilter, publicUrlsOf } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
@@ -46,6 +47,7 @@ import { wireMaasGate } from "./maas-gate.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
 import { loadRunbooks } from "./runbook-files.ts";
+import { wireReferences } from "./secret-references.ts";
 import { StopSequence } from "./stop-sequence.ts";
 import { writeEndpointsFile } from "./surfaces/endpoints-file.ts";
 import { wireLimits } from "./surfaces/limits.ts";
@@ -98,7 +100,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const clock = new SharedClock({ log });
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
     const [replica, tokenUses] = [randomUUID(), new TokenUses(clock)];
-    const secrets = await openSecrets(config, db, { log, replica });
+    const references = wireReferences(config, clock);
+    const secrets = await openSecrets(config, db, { log, replica, references });
     const build: Build = { commit: "", schema: "", ...options.build, version };
     const metrics = openMetrics({ db, stores, build, clock, log });
     const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });
@@ -135,6 +138,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       lists,
       stores,
       secrets,
+      references,
       maxFindByIds: config.maxFindByIds,
       providers,
       canErase: bootRulesOf(config).eraser !== null,
@@ -211,9 +215,10 @@ function openMetrics(about: {
 async function openSecrets(
   config: Config,
   db: Database,
-  { log, replica }: { readonly log: Log; readonly replica: string },
+  { log, replica, references }: { readonly log: Log; readonly replica: string; readonly references: SecretReferences },
 ): Promise<SecretStore> {
-  const secrets = openSecretStore({ keyFile: config.secretKeyFile ?? join(config.dataDir, "secret-key") });
+  const keyFile = config.secretKeyFile ?? join(config.dataDir, "secret-key");
+  const secrets = openSecretStore({ keyFile, references });
   await secrets.checkKeys(db);
   await secrets.followKeys(db, replica); // before it serves: nobody changes the key without asking whether it has the next one
   const bound = await bindCredentials(db);

@@ -1,4 +1,5 @@
 import type { Artifacts } from "../../capabilities/rack/artifacts.ts";
+import type { SecretReferences } from "../../capabilities/secrets/secret-references.ts";
 import type { SeedWriter } from "../../capabilities/seeds/seed.ts";
 import type { SeededMedia } from "../../capabilities/seeds/seeded-media.ts";
 import { type Clock, systemClock } from "../../kernel/time/clock.ts";
@@ -23,6 +24,8 @@ export interface ServiceDeps {
   readonly lists?: Queryable;
   readonly stores: ThingStores;
   readonly secrets: SecretStore;
+  /** Reads credentials that are kept elsewhere. Absent: callers give none by reference. */
+  readonly references?: SecretReferences;
   /** The most ids that one call may name. */
   readonly maxFindByIds: number;
   /** Whether there is an environment that erases disks; without one, nothing is asked to be erased. */

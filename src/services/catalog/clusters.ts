@@ -14,6 +14,7 @@ import * as work from "../../store/lifecycle/work.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { givenSecret } from "../call/given-secret.ts";
 import { actorOf } from "../call/initiator.ts";
 import type { ListPage, ListRequest } from "../call/listing.ts";
 import { judgeCluster, nameRights } from "./cluster-gate.ts";
@@ -60,10 +61,10 @@ export interface RecordedCluster {
 
 export async function createCluster(deps: ServiceDeps, caller: Caller, input: CreateCluster): Promise<RecordedCluster> {
   const name = checkName(input.name);
-  const target = readKubeconfig(deps, { ...input, name });
+  const { value, stored: kubeconfig } = await givenSecret(deps, caller, input.kubeconfig, "kubeconfig");
+  const target = readKubeconfig(deps, name, value);
   const apiUrl = checkUrl(input.apiUrl, target);
   const warnings = await probe(deps, target, input);
-  const { kubeconfig } = input;
   const cluster = await createEntry(deps, caller, CLUSTERS, {
     name,
     insert: (tx) => insertCluster(tx, deps.secrets, { name, apiUrl, kubeconfig, createdBy: actorOf(caller) }),
@@ -78,14 +79,17 @@ export async function createCluster(deps: ServiceDeps, caller: Caller, input: Cr
  */
 export async function updateCluster(deps: ServiceDeps, caller: Caller, input: UpdateCluster): Promise<RecordedCluster> {
   const name = checkName(input.name);
-  const target = readKubeconfig(deps, { ...input, name });
+  const { value, stored: kubeconfig } = await givenSecret(deps, caller, input.kubeconfig, "kubeconfig");
+  const target = readKubeconfig(deps, name, value);
   const warnings = await probe(deps, target, input);
+  // One that is kept elsewhere is read now, and remembered: not while the cluster is locked.
+  if (target && !input.otherCluster) await getKubeconfigs(deps.db, deps.secrets, [name]);
   const cluster = await changeEntry(deps, caller, CLUSTERS, {
     name,
     async change(tx, before) {
       if (target && !input.otherCluster) await checkSameCluster(deps, tx, target);
       const apiUrl = target?.apiUrl ?? before.apiUrl;
-      await replaceKubeconfig(tx, deps.secrets, { name, apiUrl, kubeconfig: input.kubeconfig });
+      await replaceKubeconfig(tx, deps.secrets, { name, apiUrl, kubeconfig });
       // What the cluster did not let happen is tried again at once.
       const machines = await listMachinesOfCluster(tx, name);
       await work.wake(
@@ -110,7 +114,7 @@ function checkName(text: string): string {
 }
 
 /** Undefined where this server calls no clusters. */
-function readKubeconfig({ clusterGate }: ServiceDeps, { name, kubeconfig }: GivenKubeconfig) {
+function readKubeconfig({ clusterGate }: ServiceDeps, name: string, kubeconfig: string) {
   if (kubeconfig.trim() === "" || kubeconfig.length > LONGEST_KUBECONFIG)
     throw refusal("kubeconfig", `is required, with at most ${LONGEST_KUBECONFIG} characters`);
   return clusterGate?.read(name, kubeconfig);

@@ -6,6 +6,7 @@ import type { ExpectedDeviceRecord } from "../../store/expected-device/expected-
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { storedSecret } from "../call/given-secret.ts";
 import { is, type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { addTogether } from "./add-together.ts";
 import type { ExpectedKind } from "./expected-kind.ts";
@@ -56,7 +57,7 @@ async function updateExpected<R extends ExpectedDeviceRecord, I extends Expected
   caller: Caller,
   input: I,
 ): Promise<void> {
-  const checked = checkExpected(kind, input);
+  const checked = await withSecrets(kind, deps, caller, checkExpected(kind, input));
   await changeInventory(kind, deps, caller, async (tx) => {
     const row = await findExpected(kind, tx, checked.id === undefined ? { bmcMac: checked.mac } : { id: checked.id });
     if (row.bmc.mac !== checked.mac) {
@@ -107,7 +108,10 @@ async function replaceAllExpected<R extends ExpectedDeviceRecord, I extends Expe
   inputs: readonly I[],
 ): Promise<void> {
   if (inputs.length > MOST_ROWS) throw tooMany(kind, `${inputs.length} rows are listed`);
-  const checked = inputs.map((input, index) => checkExpected(kind, input, `${kind.fields.list}[${index}].`));
+  const rows = inputs.map((input, index) => checkExpected(kind, input, `${kind.fields.list}[${index}].`));
+  const checked: Checked<I>[] = [];
+  // One after the other: the first that is wrong is named, and a Vault is not asked for two thousand at once.
+  for (const row of rows) checked.push(await withSecrets(kind, deps, caller, row));
   refuseRepeated(
     kind,
     checked.map(({ mac }) => mac),
@@ -135,6 +139,20 @@ async function replaceAllExpected<R extends ExpectedDeviceRecord, I extends Expe
     );
     return { added, updated, removed };
   });
+}
+
+/** The passwords of a row as they are put on record. */
+async function withSecrets<R extends ExpectedDeviceRecord, I extends ExpectedInput>(
+  { withOwnSecrets }: ExpectedKind<R, I>,
+  deps: ServiceDeps,
+  caller: Caller,
+  checked: Checked<I>,
+): Promise<Checked<I>> {
+  const store = <T extends string | undefined>(text: T, field: string) =>
+    storedSecret(deps, caller, text, `${checked.prefix}${field}`);
+  const password = await store(checked.password, "bmc_password");
+  const input = withOwnSecrets ? await withOwnSecrets(checked.input, store) : checked.input;
+  return { ...checked, input, password };
 }
 
 function tooMany({ fields: { list: field } }: ExpectedWords, what: string): AppError {
@@ -200,7 +218,8 @@ export const expectedServices = <R extends ExpectedDeviceRecord, I extends Expec
   kind: ExpectedKind<R, I>,
   add = addTogether<I>((deps, caller, rows) => addRows(kind, deps, caller, rows)),
 ) => ({
-  add: async (deps: ServiceDeps, caller: Caller, input: I) => add(deps, caller, checkExpected(kind, input)),
+  add: async (deps: ServiceDeps, caller: Caller, input: I) =>
+    add(deps, caller, await withSecrets(kind, deps, caller, checkExpected(kind, input))),
   update: (deps: ServiceDeps, caller: Caller, input: I) => updateExpected(kind, deps, caller, input),
   remove: (deps: ServiceDeps, caller: Caller, key: ExpectedKey) => deleteExpected(kind, deps, caller, key),
   removeAll: (deps: ServiceDeps, caller: Caller) => deleteAllExpected(kind, deps, caller),

@@ -31,6 +31,11 @@ export interface ExpectedKind<R extends ExpectedDeviceRecord, I extends Expected
   ) => Promise<readonly Pick<BmcDeviceRecord, "id" | "rackId" | "bmc">[]>;
   /** The columns that only this kind has, as they are on record. */
   readonly ownOf?: (row: R) => JsonObject;
+  /** The input with the secrets that only this kind has as they are put on record. */
+  readonly withOwnSecrets?: (
+    input: I,
+    store: <T extends string | undefined>(text: T, field: string) => Promise<T | string>,
+  ) => Promise<I>;
   /** Checks and keeps secrets that only this kind has; `row` is what is on record. */
   readonly putOwnSecrets?: (
     tx: Transaction,

@@ -54,6 +54,10 @@ export const {
     return { nvos_macs: [...new Set(macs)], nvos_username: nvosUsername ?? null };
   },
   ownOf: ({ nvosMacs, nvosUsername }) => ({ nvos_macs: nvosMacs, nvos_username: nvosUsername }),
+  withOwnSecrets: async (input, store) => ({
+    ...input,
+    nvosPassword: await store(input.nvosPassword, "nvos_password"),
+  }),
   async putOwnSecrets(tx, deps, { mac, prefix, input: { nvosUsername, nvosPassword }, row: wanted }, row) {
     if (nvosUsername === undefined || nvosUsername === "") return;
     if (nvosPassword !== undefined) {

@@ -12,6 +12,7 @@ import { listMachines, type MachineRecord } from "../../store/machine/machines.t
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { storedSecret } from "../call/given-secret.ts";
 import { doneBy } from "../call/initiator.ts";
 import { expandRoles } from "../call/roles.ts";
 import { createHostReprovision, hostReprovisionKey } from "../host-reprovision/host-reprovisions.ts";
@@ -25,6 +26,14 @@ import { refuseTwin } from "./node-twins.ts";
 const USUAL_PORTS = [443, 623, 80];
 const bmcsAt = (address: string): Identity[] =>
   USUAL_PORTS.map((port) => ({ kind: "bmc", value: `${address.toLowerCase()} ${port}` }));
+
+/** The node with its account as it is put on record, where the caller may give one. */
+export async function withAccount(deps: ServiceDeps, caller: Caller, node: CheckedNode, at = ""): Promise<CheckedNode> {
+  checkGiver(caller, node);
+  if (node.account === null) return node;
+  const password = await storedSecret(deps, caller, node.account.password, `${at}bmc_password`);
+  return { ...node, account: { ...node.account, password } };
+}
 
 /** Who gives an account may also give it to the machine. */
 export function checkGiver({ name, roles }: Caller, { account }: Pick<CheckedNode, "account">): void {

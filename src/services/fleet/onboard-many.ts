@@ -18,7 +18,7 @@ import { getRun } from "../run/read.ts";
 import { keepAccounts } from "./batch-accounts.ts";
 import { holdSite, policyOf, runKey } from "./jobs.ts";
 import { type CheckedNode, checkNode, type OnboardNode } from "./node-input.ts";
-import { checkGiver } from "./node-machine.ts";
+import { withAccount } from "./node-machine.ts";
 
 export interface OnboardNodes {
   readonly requestId: string;
@@ -34,8 +34,9 @@ const MOST_NODES = 1_000;
 export async function onboardNodes(deps: RunDeps, caller: Caller, input: OnboardNodes): Promise<Run> {
   const { requestId } = input;
   checkRunRequestId(requestId);
-  const checked = checkNodes(input);
-  for (const node of checked) checkGiver(caller, node);
+  const checked: CheckedNode[] = [];
+  for (const [place, node] of checkNodes(input).entries())
+    checked.push(await withAccount(deps, caller, node, `nodes[${place}].`));
   const nodes = checked.map(kept);
   const given = checked.some(({ account }) => account !== null)
     ? [checked.map(({ account }) => account?.username ?? "")]

@@ -14,7 +14,7 @@ import type { RunDeps } from "../run/deps.ts";
 import { checkServer, issueEnrollment } from "./bootstrap.ts";
 import { createFleetJob, holdSite, nodeKey, policyOf, runKey } from "./jobs.ts";
 import { type CheckedNode, checkNode, type OnboardNode } from "./node-input.ts";
-import { checkGiver, machineOfNode } from "./node-machine.ts";
+import { machineOfNode, withAccount } from "./node-machine.ts";
 import { namesOf, refuseTwin } from "./node-twins.ts";
 
 /**
@@ -22,8 +22,7 @@ import { namesOf, refuseTwin } from "./node-twins.ts";
  * node, whatever races.
  */
 export async function onboardNode(deps: RunDeps, caller: Caller, input: OnboardNode): Promise<FleetNodeRecord> {
-  const asked = checkNode(input);
-  checkGiver(caller, asked);
+  const asked = await withAccount(deps, caller, checkNode(input));
   const id = await retryOnConflict(() => onRace(() => deps.db.transaction((tx) => onboard(tx, deps, caller, asked))));
   const [node] = await listNodes(deps.db, { ids: [id] });
   if (!node) throw new Error(`fleet node ${id} was written and is not there`);

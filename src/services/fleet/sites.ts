@@ -6,6 +6,7 @@ import { type FleetSite, fleetSites, insertSite, removeSite, updateSite } from "
 import type { Queryable } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { givenSecret } from "../call/given-secret.ts";
 import { actorOf } from "../call/initiator.ts";
 import type { ListPage, ListRequest } from "../call/listing.ts";
 import { type Catalog, changeEntry, createEntry, deleteEntry, pageEntries, refusal } from "../catalog/entries.ts";
@@ -63,11 +64,11 @@ export interface UpdateSite {
 export async function addSite(deps: ServiceDeps, caller: Caller, input: AddSite): Promise<FleetSite> {
   const name = checkName(input.name);
   const { url, ...place } = checkUrl(input);
-  const { apiKey } = input;
-  maasOf(deps).checkKey(apiKey);
+  const { value, stored: apiKey } = await givenSecret(deps, caller, input.apiKey, "api_key");
+  maasOf(deps).checkKey(value);
   const { retainInMaas } = input;
   const description = checkDescription(input.description);
-  if (!input.skipProbe) await probe(deps, { ...place, apiKey });
+  if (!input.skipProbe) await probe(deps, { ...place, apiKey: value });
   return createEntry(deps, caller, SITES, {
     name,
     insert: (tx) =>
@@ -84,15 +85,16 @@ export async function changeSite(deps: ServiceDeps, caller: Caller, input: Updat
   const name = checkName(input.name);
   const before = await getSite(deps, name);
   const { url, ...place } = input.url === undefined ? placeOfUrl(before.url) : checkUrl({ ...input, url: input.url });
-  const { apiKey } = input;
-  if (url !== before.url && apiKey === undefined)
+  const key = input.apiKey === undefined ? undefined : await givenSecret(deps, caller, input.apiKey, "api_key");
+  const apiKey = key?.stored;
+  if (url !== before.url && key === undefined)
     throw refusal(
       "api_key",
       "is required with another url: the key on record is sent to the place it was given for alone",
     );
-  if (apiKey !== undefined) {
-    maasOf(deps).checkKey(apiKey);
-    if (!input.skipProbe) await probe(deps, { ...place, apiKey });
+  if (key !== undefined) {
+    maasOf(deps).checkKey(key.value);
+    if (!input.skipProbe) await probe(deps, { ...place, apiKey: key.value });
   }
   return changeEntry(deps, caller, SITES, {
     name,

@@ -16,6 +16,7 @@ import { listMachines, type MachineRecord } from "../../store/machine/machines.t
 import type { Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { givenSecret, storedSecret } from "../call/given-secret.ts";
 import { doneBy } from "../call/initiator.ts";
 import { MACHINE_KIND, machineKey, refuseRetired, unknownMachine } from "./machines.ts";
 import { wakeWithRuns } from "./wake.ts";
@@ -37,9 +38,11 @@ export async function setMachineCredentials(
   input: SetMachineCredentials,
 ): Promise<void> {
   const id = parseMachineId(input.machineId, "machine_id");
-  const bmc = checkBmcAccount(input);
+  const bmcPassword = await storedSecret(deps, caller, input.bmcPassword, "bmc_password");
+  const bmc = checkBmcAccount({ ...input, bmcPassword });
   const hasSsh = checkPair([input.sshUsername, "ssh_username"], [input.sshPrivateKey, "ssh_private_key", LONGEST.key]);
-  if (hasSsh) checkPrivateKey(input.sshPrivateKey);
+  const key = hasSsh ? await givenSecret(deps, caller, input.sshPrivateKey, "ssh_private_key") : undefined;
+  if (key) checkPrivateKey(key.value);
   if (bmc === null && !hasSsh) {
     throw new AppError(
       "invalid_argument",
@@ -54,8 +57,8 @@ export async function setMachineCredentials(
     const [machine] = await listMachines(tx, { ids: [id] });
     if (!machine) throw unknownMachine(id);
     refuseRetired(machine);
-    const { sshUsername: username, sshPrivateKey: privateKey } = input;
-    await putCredentials(tx, deps, caller, { machine, bmc, ssh: hasSsh ? { username, privateKey } : null });
+    const ssh = key ? { username: input.sshUsername, privateKey: key.stored } : null;
+    await putCredentials(tx, deps, caller, { machine, bmc, ssh });
   });
 }
 

@@ -13,6 +13,7 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import { listPowerShelves } from "../../store/power-shelf/power-shelves.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { storedSecret } from "../call/given-secret.ts";
 import { doneBy } from "../call/initiator.ts";
 import { checkRequiredText } from "../call/required-text.ts";
 import { unknownShelf } from "./power-shelves.ts";
@@ -27,11 +28,12 @@ export interface SetCredentials {
 export async function setPowerShelfCredentials(
   deps: ServiceDeps,
   caller: Caller,
-  { id: text, bmcUsername: username, bmcPassword: password }: SetCredentials,
+  { id: text, bmcUsername: username, bmcPassword }: SetCredentials,
 ): Promise<void> {
   const id = parsePowerShelfId(text, "id");
   checkRequiredText(username, "bmc_username");
-  checkRequiredText(password, "bmc_password");
+  checkRequiredText(bmcPassword, "bmc_password");
+  const password = await storedSecret(deps, caller, bmcPassword, "bmc_password");
   await deps.db.transaction(async (tx) => {
     const before = await findConcerned(tx, id);
     await lockThings(tx, before.locks);

@@ -21,6 +21,7 @@ import {
 } from "../../store/power-shelf/power-shelves.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
+import { storedSecret } from "../call/given-secret.ts";
 import { checkIdList } from "../call/id-list.ts";
 import { actorOf, describeInitiator, doneBy, parseReference } from "../call/initiator.ts";
 import { parseRequestId } from "../call/request-id.ts";
@@ -189,6 +190,7 @@ export async function createPowerShelf(
     ["bmc_password", input.bmcPassword] as const,
   ])
     checkRequiredText(given, field);
+  const password = await storedSecret(deps, caller, input.bmcPassword, "bmc_password");
   const key = parseRequestId(input.requestId);
   const rackId = parseRackId(input.rackId, "rack_id");
   const name =
@@ -203,7 +205,7 @@ export async function createPowerShelf(
       const known = key === undefined ? null : await rememberKey(tx, { scope, key, fingerprint, thingId: id });
       if (known !== null) return known;
       const place = placeOfBmc({ address, port, scheme, trust: input.trust });
-      const credentials = { mac, place, username: input.bmcUsername, password: input.bmcPassword };
+      const credentials = { mac, place, username: input.bmcUsername, password };
       await putBmcCredentials(tx, deps.secrets, credentials, { withAddress: true });
       await create(tx, storeOf(deps.stores, KIND), {
         id,

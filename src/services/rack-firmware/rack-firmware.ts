@@ -17,6 +17,7 @@ import {
 } from "../../store/rack-firmware/rack-firmware.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { givenSecret } from "../call/given-secret.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
 import { sweepArtifacts } from "./files.ts";
 import { parseFirmwareConfig } from "./firmware-config.ts";
@@ -45,7 +46,8 @@ export async function createRackFirmware(
   input: CreateRackFirmware,
 ): Promise<FirmwareView> {
   const hardwareType = checkHardwareType(input.hardwareType);
-  const token = checkToken(input.token);
+  const given = await givenSecret(deps, caller, input.token, "artifactory_token");
+  const token = checkToken(given.value) === undefined ? undefined : given.stored;
   const { id, components } = parseFirmwareConfig(input.configJson);
   return deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind, id }, defaultOf(hardwareType)]);

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { type CredentialPlace, describePlace } from "../../capabilities/credential-place.ts";
+import type { SecretReferences } from "../../capabilities/secrets/secret-references.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { failPoint } from "../postgres/fail-points.ts";
@@ -7,6 +8,7 @@ import { openKeyRing } from "./key-ring.ts";
 import { type SecretRow, SIGNATURE_BYTES, seal, signatureOf } from "./sealing.ts";
 import type { SecretKey } from "./secret-key-file.ts";
 import { type KeyRotation, keyFor, keyRotation } from "./secret-rotation.ts";
+import { followReference } from "./stored-reference.ts";
 
 /** Signs what callers hand back to us, so that nobody else can make it. All replicas of a site have the same keys. */
 export interface Signer {
@@ -41,8 +43,10 @@ export interface SecretStore extends Signer, KeyRotation {
    * is answered with `NotForThisAddress`, and not decrypted.
    */
   openFor(db: Queryable, wanted: readonly Bound[]): Promise<(OpenedSecret | AppError | undefined)[]>;
-  /** The same as `getMany` for those that open a connection, where nothing of them is sent: for the name of an account. */
+  /** The same as `getMany` for those that open a connection, where nothing of them is sent. */
   getManyUnsent(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
+  /** The same where references are not followed: for the name of an account. */
+  getManyAsStored(db: Queryable, names: readonly string[]): Promise<ReadonlyMap<string, string | AppError>>;
   /** Which of these there are, in one query; nothing of them is read, so that one that cannot be opened is there as well. */
   findNames(db: Queryable, names: readonly string[]): Promise<ReadonlySet<string>>;
   remove(tx: Queryable, name: string): Promise<void>;
@@ -83,10 +87,21 @@ type ReadRow = Omit<BoundRow, "bound_pin">;
 /** A value that a replica of an earlier version wrote is not what was bound. */
 const IS_BOUND = "bound_nonce = nonce";
 
+export interface SecretStoreOptions {
+  readonly keyFile: string;
+  /** Absent: no credential is kept elsewhere. */
+  readonly references?: SecretReferences;
+}
+
 /** Makes the key file when there is none. */
-export function openSecretStore({ keyFile }: { readonly keyFile: string }): SecretStore {
+export function openSecretStore({ keyFile, references }: SecretStoreOptions): SecretStore {
   const ring = openKeyRing(keyFile);
   const { decrypt } = ring;
+  /** What is kept elsewhere is read there. */
+  const follow = async (row: SecretRow): Promise<string | AppError> => {
+    const plaintext = decrypt(row);
+    return typeof plaintext === "string" ? followReference(row.name, plaintext, references) : plaintext;
+  };
 
   // Asked once a transaction, however many passwords it writes. If the key changes meanwhile, the background encrypts them again.
   const keys = new WeakMap<Queryable, Promise<SecretKey>>();
@@ -107,11 +122,9 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
   }
 
   const getMany: SecretStore["getMany"] = async (db, names) =>
-    new Map(
-      (await read(db, names)).map((row) => [row.name, row.bound_to === null ? decrypt(row) : opensConnection(row)]),
-    );
-  const getManyUnsent: SecretStore["getManyUnsent"] = async (db, names) =>
-    new Map((await read(db, names)).map((row) => [row.name, decrypt(row)]));
+    mapOf(await read(db, names), (row) => (row.bound_to === null ? follow(row) : opensConnection(row)));
+  const getManyUnsent: SecretStore["getManyUnsent"] = async (db, names) => mapOf(await read(db, names), follow);
+  const getManyAsStored: SecretStore["getManyAsStored"] = async (db, names) => mapOf(await read(db, names), decrypt);
 
   async function openFor(db: Queryable, wanted: readonly Bound[]): Promise<(OpenedSecret | AppError | undefined)[]> {
     if (wanted.length === 0) return [];
@@ -123,15 +136,16 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
       values: [wanted.map(({ name }) => name)],
     });
     const found = new Map(rows.map((row) => [row.name, row]));
-    return wanted.map(({ name, place }) => {
+    const opened = wanted.map(async ({ name, place }) => {
       const row = found.get(name);
       if (row === undefined) return undefined;
       // Compared before it is opened, with what stands in the same row: whoever moves the address meanwhile changes nothing of that.
       if (row.bound_to !== null && row.bound_to !== place)
         return new NotForThisAddress(`the credentials ${name}`, row.bound_to, place);
-      const plaintext = decrypt(row);
+      const plaintext = await follow(row);
       return typeof plaintext === "string" ? { plaintext, pin: row.bound_pin } : plaintext;
     });
+    return Promise.all(opened);
   }
 
   return {
@@ -160,6 +174,7 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
     },
     getMany,
     getManyUnsent,
+    getManyAsStored,
     openFor,
     async putFor(tx, { name, place }, plaintext, { withAddress } = { withAddress: false }) {
       const key = await keyOf(tx);
@@ -188,6 +203,13 @@ export function openSecretStore({ keyFile }: { readonly keyFile: string }): Secr
       failPoint("secrets:removed");
     },
   };
+}
+
+async function mapOf<R extends SecretRow>(
+  rows: readonly R[],
+  open: (row: R) => string | AppError | Promise<string | AppError>,
+): Promise<ReadonlyMap<string, string | AppError>> {
+  return new Map(await Promise.all(rows.map(async (row) => [row.name, await open(row)] as const)));
 }
 
 /** Who asks for it without saying where it is sent has no use for it that is allowed. */

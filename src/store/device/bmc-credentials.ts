@@ -149,7 +149,7 @@ export async function getBmcUsernames(
   secrets: SecretStore,
   macs: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const found = await secrets.getManyUnsent(db, macs.map(credentialName));
+  const found = await secrets.getManyAsStored(db, macs.map(credentialName));
   return new Map(
     macs.flatMap((mac) => {
       const secret = found.get(credentialName(mac));

@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -47,12 +48,28 @@ export function whyNoOrdinaryInstaller(): string {
 const findProgram = (name: string): string | undefined =>
   ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].map((place) => join(place, name)).find((path) => existsSync(path));
 
-/** In the order in which they need each other; what the kernel has built in is not there. */
+/** What the kernel has built in is not there. */
 const MODULES = [
   ...["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"],
   ...["failover", "net_failover", "virtio_net", "virtio_blk", "scsi_common", "scsi_mod", "virtio_scsi"],
   ...["cdrom", "sr_mod", "isofs", "nls_ascii", "nls_cp437", "nls_iso8859-1", "nls_utf8", "fat", "vfat"],
 ];
+
+/** Each after what it needs, as its file says: another kernel has other needs. */
+function inOrder(found: ReadonlyMap<string, string>): readonly string[] {
+  const ordered = new Set<string>();
+  const add = (name: string): void => {
+    const file = found.get(name);
+    if (file === undefined || ordered.has(name)) return;
+    for (const needed of neededBy(file)) add(needed);
+    ordered.add(name);
+  };
+  for (const name of MODULES) add(name);
+  return [...ordered];
+}
+
+const neededBy = (file: string): readonly string[] =>
+  (/\0depends=([^\0]*)\0/.exec(readFileSync(file, "latin1"))?.[1] ?? "").split(",").filter((name) => name !== "");
 
 const INIT = `#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /mnt /cd /seed /root/.ssh /etc/dropbear /var/run /run /usr/bin /usr/sbin /sbin
@@ -161,7 +178,7 @@ function buildInitrd(root: string, kernel: DebianKernel, out: string): string {
   const libraries = execFileSync("ldd", [dropbear], { encoding: "utf8" }).matchAll(/(?:=> )?(\/\S+) \(/g);
   for (const [, library = ""] of libraries) copy(library);
   const found = modulesOf(kernel);
-  const order = MODULES.filter((name) => found.has(name));
+  const order = inOrder(found);
   for (const name of order) copy(found.get(name) ?? "", `modules/${name}.ko`);
   write("modules/order", `${order.map((name) => `${name}.ko`).join("\n")}\n`, 0o644);
   execFileSync("sh", ["-c", `find . | cpio -o -H newc --quiet | gzip -1 > ${out}`], { cwd: root });

@@ -8,7 +8,7 @@ import { MixedSequencer } from "./scripts/ci/mixed-sequencer.ts";
  * Tests of crashes and races get none. A race that is lost one time in a hundred fails one run in a hundred; a second try would
  * hide it for ever. They must wait for what has to happen, and not for as long as it usually takes.
  */
-const SECOND_TRIES = { integration: 1, e2e: 1, chaos: 0 } as const;
+const SECOND_TRIES = { integration: 1, e2e: 1, browser: 1, chaos: 0 } as const;
 
 /** `unit` needs nothing; the others share one PostgreSQL that the global setup starts, and clone a template database per file. */
 export default defineConfig({
@@ -17,7 +17,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "simulator/**/*.test.ts", "scripts/**/*.test.ts"],
+          include: ["src/**/*.test.ts", "simulator/**/*.test.ts", "scripts/**/*.test.ts", "console/src/**/*.test.ts"],
           // A limit for what hangs. Tests are quick, but the cores may be busy with the servers of other tests.
           testTimeout: 60_000,
         },

@@ -14,12 +14,14 @@ const COPIED = ["contract", "migrations", "runbooks", "netboot"];
 const isShipped = (path: string): boolean => !path.endsWith(".d.ts") && basename(path) !== "landed.json";
 
 await rm(DIST, { recursive: true, force: true });
+await import("./console/build.ts");
 const { code, output } = await runTool("tsc", ["--project", "tsconfig.package.json", "--pretty", "false"]);
 if (code !== 0) {
   console.error(output.trimEnd());
   process.exit(1);
 }
 for (const name of COPIED) await cp(join(root, name), join(DIST, name), { recursive: true, filter: isShipped });
+await cp(join(root, "console", "dist"), join(DIST, "console", "dist"), { recursive: true });
 for (const folder of ["src", "simulator"]) await copyAssets(join(root, folder));
 await writeManifest();
 

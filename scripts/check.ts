@@ -28,6 +28,7 @@ async function tool(name: string, ...args: readonly string[]): Promise<readonly 
 
 const CHECKS: Readonly<Record<string, Check>> = {
   types: () => tool("tsc", "--noEmit", "--pretty", "false"),
+  "types of the console": () => tool("tsc", "--project", "console", "--pretty", "false"),
   "lint and format": () => tool("biome", "check", "--colors=off", "--diagnostic-level=warn", "."),
   "contract lint": () => tool("buf", "lint"),
   "contract breaks nobody": () => findBreakingChanges(root),

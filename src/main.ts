@@ -108,6 +108,7 @@ function welcome(dev: Awaited<ReturnType<typeof startDev>>, dataDir: string | un
   return `
   Millwright ${version} is up, with a simulated datacentre of ${dev.expectedShelves} power shelves, ${dev.switches} switches and ${dev.machines} machines.
 
+    console            ${dev.consoleUrl}
     API (JSON)         ${dev.httpUrl}
     API (gRPC)         ${dev.grpcAddress}
     REST reference     ${dev.httpUrl}/api/v1/docs

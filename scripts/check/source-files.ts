@@ -37,5 +37,5 @@ function noneIfAbsent(error: NodeJS.ErrnoException): [] {
   throw error;
 }
 
-export const isTest = (path: string): boolean => path.endsWith(".test.ts") || path.startsWith("test/");
+export const isTest = (path: string): boolean => /\.test\.tsx?$/.test(path) || path.startsWith("test/");
 export const isGenerated = (path: string): boolean => path.startsWith("contract/");

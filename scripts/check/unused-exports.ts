@@ -33,7 +33,7 @@ export function findUnusedExports(files: readonly SourceFile[], allowed = ALLOWE
   const readings = files.filter(({ path }) => !isGenerated(path)).map(readWords);
   const importers = importersOf(readings);
   return readings
-    .filter(({ file }) => /^(src|simulator)\//.test(file.path) && !isForTests(file.path))
+    .filter(({ file }) => /^(src|simulator|console)\//.test(file.path) && !isForTests(file.path))
     .flatMap((reading) => faultsOf(reading, importers.get(reading.file.path) ?? [], allowed));
 }
 

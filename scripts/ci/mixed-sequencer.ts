@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * Where the last file of a project is begun, as a share of the way. Long files that were begun last would be waited for by workers that
  * have nothing left to do; unit tests take a moment each.
  */
-const ENDS: Readonly<Record<string, number>> = { chaos: 0.75, e2e: 0.75, integration: 0.9, unit: 1 };
+const ENDS: Readonly<Record<string, number>> = { chaos: 0.75, e2e: 0.75, browser: 0.75, integration: 0.9, unit: 1 };
 
 /**
  * The files of all projects side by side, each project's spread over the whole run. One project after the other, the cores would be

@@ -22,7 +22,10 @@ const READ_BY_A_PERSON: Readonly<Record<string, string>> = { buildcheck: "MIT", 
  * What is wrong with what we depend on: a licence that we must not ship, bytes that nothing vouches for, a package from another
  * place than the registry, and a script that would run at install without anyone having decided so.
  */
-export function findBadDependencies({ packages }: LockFile, { allowScripts = {} }: Manifest): readonly string[] {
+export function findBadDependencies(
+  { packages }: Pick<LockFile, "packages">,
+  { allowScripts = {} }: Manifest,
+): readonly string[] {
   const faults = [...packages].flatMap(([place, locked]) => judge(nameAt(place), locked, allowScripts));
   const names = new Set([...packages.keys()].map(nameAt));
   const strangers = Object.keys(allowScripts).filter((name) => !names.has(name));

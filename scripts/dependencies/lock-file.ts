@@ -8,8 +8,12 @@ export interface LockedPackage {
   readonly resolved?: string;
   readonly license?: string;
   readonly dev?: boolean;
+  /** A tool, which something that we ship would take beside it if it were there. */
+  readonly devOptional?: boolean;
   readonly hasInstallScript?: boolean;
   readonly optional?: boolean;
+  /** A place that stands for one of our own folders. */
+  readonly link?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
@@ -23,8 +27,10 @@ export interface Manifest extends Pick<LockedPackage, "dependencies" | "optional
 }
 
 export interface LockFile {
-  /** By their place, such as `node_modules/pg`; ours is not among them. */
+  /** By their place, such as `node_modules/pg`; ours are not among them. */
   readonly packages: ReadonlyMap<string, LockedPackage>;
+  /** Our own, beside the one at the root: each folder below it that has a `package.json`. */
+  readonly workspaces: readonly LockedPackage[];
 }
 
 const BELOW = "node_modules/";
@@ -35,7 +41,9 @@ export const nameAt = (place: string): string => place.slice(place.lastIndexOf(B
 export async function readLockFile(folder: string): Promise<LockFile> {
   const text = await readFile(join(folder, "package-lock.json"), "utf8");
   const { packages } = JSON.parse(text) as { packages: Record<string, LockedPackage> };
-  return { packages: new Map(Object.entries(packages).filter(([place]) => place !== "")) };
+  const all = Object.entries(packages).filter(([place, { link }]) => place !== "" && link !== true);
+  const [foreign, own] = [true, false].map((isForeign) => all.filter(([place]) => place.includes(BELOW) === isForeign));
+  return { packages: new Map(foreign), workspaces: (own ?? []).map(([, workspace]) => workspace) };
 }
 
 export const readManifest = async (folder: string): Promise<Manifest> =>

@@ -4,8 +4,8 @@ import { type LockedPackage, type LockFile, type Manifest, nameAt } from "./lock
  * What Millwright ships with, as CycloneDX: each package that an installation may hold, and what needs what. The lock file
  * decides, and there is neither time nor random number in it, so that the same checkout gives the same text.
  */
-export function sbom({ packages }: LockFile, manifest: Manifest): string {
-  const shipped = new Map([...packages].filter(([, locked]) => locked.dev !== true));
+export function sbom({ packages, workspaces }: LockFile, manifest: Manifest): string {
+  const shipped = new Map([...packages].filter(([, locked]) => locked.dev !== true && locked.devOptional !== true));
   const self = { name: manifest.name, version: manifest.version };
   const needs = (place: string, locked: Manifest | LockedPackage): readonly string[] =>
     Object.keys({ ...locked.dependencies, ...locked.optionalDependencies })
@@ -28,7 +28,10 @@ export function sbom({ packages }: LockFile, manifest: Manifest): string {
     },
     components: distinct([...shipped].map(([place, locked]) => component(place, locked))),
     dependencies: [
-      { ref: purl(self.name, self.version), dependsOn: unique(needs("", manifest)) },
+      {
+        ref: purl(self.name, self.version),
+        dependsOn: unique([manifest, ...workspaces].flatMap((own) => needs("", own))),
+      },
       ...distinct(
         [...shipped].map(([place, locked]) => ({
           "bom-ref": refOf(place, locked),

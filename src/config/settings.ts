@@ -72,6 +72,10 @@ export const SETTINGS = {
     default: "90d",
     doc: "The greatest age of tokens made by `millwright token create`: older ones let nobody in. Tokens made before this setting existed count from the upgrade. Tokens of `auth.tokens`, of `millwright dev` and of agents have none. `off`: tokens last until they are revoked, or until the end that they were given.",
   }),
+  "auth.session_lifetime": setting(kinds.duration("5m", "30d"), {
+    default: "12h",
+    doc: "How long somebody who signed in to the console stays signed in. A session ends earlier with the credential that opened it: when its token is revoked or ends, or its JSON Web Token runs out.",
+  }),
   "auth.oidc.issuer": optional(kinds.url(["https", "http"]), {
     doc: "Issuer of the JSON Web Tokens to accept. Unset: none are.",
   }),

@@ -134,6 +134,7 @@ describe("roles of one purpose", () => {
         "millwright.v1.HistoryService/ListHistory",
         "millwright.v1.HistoryService/GetReport",
         "millwright.v1.TokenService/ListTokens",
+        "millwright.v1.SessionService/ListSessions",
         "millwright.v1.AuditService/ListRefusedCalls",
         "GET /api/v1/audit/refused-calls",
         "millwright.v1.AuditService/VerifyJournal",

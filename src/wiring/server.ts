@@ -27,6 +27,7 @@ import type { ServiceDeps } from "../services/call/deps.ts";
 import { openAgentDesk } from "../services/fleet/agent/desk.ts";
 import { findMissingFiles, sweepArtifacts } from "../services/rack-firmware/files.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
+import { verifySession } from "../services/system/sessions.ts";
 import { verifyToken } from "../services/system/tokens.ts";
 import { openSecretStore, type SecretStore } from "../store/access/secrets.ts";
 import { bindCredentials } from "../store/device/bind-credentials.ts";
@@ -49,6 +50,7 @@ import { registerRoutes, restRoutes } from "./routes.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { wireReferences } from "./secret-references.ts";
 import { StopSequence } from "./stop-sequence.ts";
+import { wireConsoleSessions } from "./surfaces/console-sessions.ts";
 import { writeEndpointsFile } from "./surfaces/endpoints-file.ts";
 import { wireLimits } from "./surfaces/limits.ts";
 import { wireListeners } from "./surfaces/listeners.ts";
@@ -67,6 +69,8 @@ export interface Server {
   readonly bootUrl: string | undefined;
   readonly bmcUrl: string | undefined;
   readonly deps: ServiceDeps;
+  /** The address of the console that signs its reader in once, as the bearer of the token. */
+  signInLink(token: string): string;
   /** Hands work over, answers what is in flight, and leaves nothing behind. May be called again. */
   stop(): Promise<void>;
   /** When there is no time left for that: has our own processes end by themselves. */
@@ -277,24 +281,17 @@ interface Surfaces {
 async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const { config, log, build, deps, clock, metrics, replica, engine, things } = surfaces;
   const access = accessOf(things);
-  const { authenticate, tokens } = createAuthentication({
+  const { authenticate, identify, tokens, sessions } = createAuthentication({
     settings: config.auth,
     access,
     verify: (token) => verifyToken(deps, token),
+    verifySession: (secret) => verifySession(deps, secret),
     clock,
     used: (id) => surfaces.tokenUses.note(id),
   });
   const health = new HealthSwitch(false);
   const startedAt = clock.now();
-  const checks: ReadyChecks = {
-    database: async () => {
-      await askTime(deps.db, readingFor(clock));
-      return null;
-    },
-    engine: async () => engine.trouble(),
-    firmware: () => missingFirmware(deps),
-    clock: async () => clock.trouble && { remark: clock.trouble },
-  };
+  const checks = readyChecks({ deps, engine, clock });
   const limits = wireLimits(config, { log, metrics, clock });
   const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log, limits);
   const guardThings = createThingGuard(access, deps);
@@ -316,9 +313,19 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     acceptTraceparent: config.otel.acceptTraceparent,
     onAccess: refusals.onAccess,
   });
+  const onTokenRevoked = (id: string) => {
+    tokens.forget(id);
+    sessions.forget(); // one of them, or those of a token
+    frame.recheckStreams();
+  };
+  const signIns = wireConsoleSessions(
+    { services: deps, identify, clock, lifetime: config.auth.sessionLifetime, onRevoked: onTokenRevoked },
+    limits,
+  );
   const api = await startApiServers({
     ...wireListeners({
       config,
+      sessions: signIns.routes,
       rest: {
         version: build.version,
         access,
@@ -340,10 +347,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
         runs: engine.runs,
         events: engine.events,
         system: { ...build, startedAt, replica, clock },
-        onTokenRevoked(id: string) {
-          tokens.forget(id);
-          frame.recheckStreams();
-        },
+        onTokenRevoked,
       };
       registerRoutes(router, methodDeps, things);
       healthRoutes(router, health);
@@ -352,21 +356,38 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     log,
     limits,
   });
+  stops.add("the listeners", withReadiness({ checks, health }, [agents, api]));
+  const { httpUrl, grpcAddress, machineUrls } = api;
+  return {
+    ...{ httpUrl, grpcAddress, bootUrl: machineUrls["boot.listen"], bmcUrl: machineUrls["bmc.listen"] },
+    signInLink: (token: string) => signIns.linkFor(token, httpUrl),
+  };
+}
+
+/** Tells the health service whether we are ready, until it is stopped together with what is answered. */
+function withReadiness(
+  { checks, health }: { readonly checks: ReadyChecks; readonly health: HealthSwitch },
+  answering: readonly { close(): unknown }[],
+): () => Promise<void> {
   const stopping = new AbortController();
-  const following = followReadiness(
-    checks,
-    { every: READY_CHECK, tell: (ready) => health.set(ready) },
-    stopping.signal,
-  );
-  stops.add("the listeners", async () => {
+  const tell = (ready: boolean) => health.set(ready);
+  const following = followReadiness(checks, { every: READY_CHECK, tell }, stopping.signal);
+  return async () => {
     stopping.abort();
     health.set(false);
-    agents.close();
-    await Promise.all([api.close(), following]);
-  });
-  const { httpUrl, grpcAddress, machineUrls } = api;
-  return { httpUrl, grpcAddress, bootUrl: machineUrls["boot.listen"], bmcUrl: machineUrls["bmc.listen"] };
+    await Promise.all([...answering.map((each) => each.close()), following]);
+  };
 }
+
+const readyChecks = ({ deps, engine, clock }: Pick<Surfaces, "deps" | "engine" | "clock">): ReadyChecks => ({
+  database: async () => {
+    await askTime(deps.db, readingFor(clock));
+    return null;
+  },
+  engine: async () => engine.trouble(),
+  firmware: () => missingFirmware(deps),
+  clock: async () => clock.trouble && { remark: clock.trouble },
+});
 
 /** The catalogue is all replicas' own, and the files are in a directory that each of them must have. */
 async function missingFirmware(deps: ServiceDeps): ReturnType<ReadyChecks[string]> {

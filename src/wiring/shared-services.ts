@@ -10,6 +10,7 @@ import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
 import { OverviewService } from "../../contract/millwright/v1/overview_pb.js";
 import { SearchService } from "../../contract/millwright/v1/search_pb.js";
 import { SecretKeyService } from "../../contract/millwright/v1/secret_key_pb.js";
+import { SessionService } from "../../contract/millwright/v1/session_pb.js";
 import { SystemService } from "../../contract/millwright/v1/system_pb.js";
 import { TokenService } from "../../contract/millwright/v1/token_pb.js";
 import { WatchService } from "../../contract/millwright/v1/watch_pb.js";
@@ -17,6 +18,7 @@ import type { Access, RolesTable } from "../api/auth/access.ts";
 import { LARGEST_REPORT_REQUEST } from "../api/convert/health.ts";
 import { myAccess } from "../api/millwright/access/my-access.ts";
 import { secretKeys } from "../api/millwright/access/secret-keys.ts";
+import { sessions } from "../api/millwright/access/sessions.ts";
 import { audit } from "../api/millwright/audit.ts";
 import { cloudInit, clusters, images } from "../api/millwright/catalogs.ts";
 import { explain } from "../api/millwright/explain.ts";
@@ -41,6 +43,7 @@ export interface SharedServiceDeps extends MethodDeps {
   readonly access: Access;
   readonly listings: Listings;
   readonly system: SystemInfo;
+  /** Told of each token and session that was revoked. */
   readonly onTokenRevoked: (id: string) => void;
 }
 
@@ -62,6 +65,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(WatchService, watch(services, events)),
     partOf(AccessService, myAccess(services, deps.access)),
     partOf(TokenService, tokens(services, deps.onTokenRevoked)),
+    partOf(SessionService, sessions(services, deps.onTokenRevoked)),
     partOf(SecretKeyService, secretKeys(services)),
     partOf(SystemService, system(services, deps.system)),
   ];
@@ -84,6 +88,11 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "anyone",
     "GET /healthz":                                       "anyone",
     "GET /readyz":                                        "anyone",
+    // The console's page and what it loads hold no data; who signs in shows a credential, and who signs out a session.
+    "GET /":                                              "anyone",
+    "GET /assets/{name}":                                 "anyone",
+    "POST /auth/session":                                 "anyone",
+    "DELETE /auth/session":                               "anyone",
     // Firmware that boots from the network has no credentials.
     "GET /files/*":                                       "anyone",
     // Neither have BMCs and installers: what they fetch is found by a way that nobody can guess.
@@ -123,6 +132,7 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "millwright.v1.AuditService/VerifyJournal":           ["auditor"],
     "millwright.v1.AuditService/ExportJournal":           ["auditor"],
     "millwright.v1.TokenService/ListTokens":              ["admin", "auditor"],
+    "millwright.v1.SessionService/ListSessions":          ["admin", "auditor"],
   } },
   { group: "catalogs", roles: {
     "millwright.v1.ClusterService/CreateCluster":         ["admin"],
@@ -169,6 +179,7 @@ export const SHARED_ROLES: readonly RolesTable[] = [
   { group: null, roles: {
     "millwright.v1.TokenService/CreateToken":             ["admin"],
     "millwright.v1.TokenService/RevokeToken":             ["admin"],
+    "millwright.v1.SessionService/RevokeSession":         ["admin"],
     "millwright.v1.SecretKeyService/ListSecretKeys":      ["admin"],
     "millwright.v1.SecretKeyService/RotateSecretKey":     ["admin"],
   } },

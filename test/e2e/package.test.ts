@@ -9,7 +9,7 @@ import { devTokenOf, startServerProcess } from "../support/processes/server-proc
 
 /** All that stands at the top of the package. Anything else would be shipped by mistake. */
 const TOP = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "bin", "dist", "docs", "package.json"];
-const IN_DIST = ["contract", "migrations", "netboot", "package.json", "runbooks", "simulator", "src"];
+const IN_DIST = ["console", "contract", "migrations", "netboot", "package.json", "runbooks", "simulator", "src"];
 
 describe("the package that npm pack makes", () => {
   let bench: ProcessBench;

@@ -7,6 +7,8 @@ import { type CertificateRoles, identifyCertificate } from "./client-certificate
 import { type Identity, unauthenticated } from "./identity.ts";
 import { looksLikeJwt } from "./oidc.ts";
 import { refusedTo } from "./refused-caller.ts";
+import { requireOwnPage } from "./session/own-page.ts";
+import { sessionIn } from "./session/session-cookie.ts";
 
 /** Also what the `Headers` of a Connect request are. */
 export interface RequestHeaders {
@@ -16,6 +18,8 @@ export interface RequestHeaders {
 export interface AuthenticatorOptions {
   readonly mode: "required" | "off";
   readonly tokens: BearerTokens;
+  /** Absent: cookies count for nothing. */
+  readonly sessions?: BearerTokens;
   /** Absent: JSON Web Tokens are not accepted. */
   readonly identifyJwt?: ((jwt: string) => Promise<Identity>) | undefined;
   readonly certificateRoles: CertificateRoles;
@@ -40,14 +44,14 @@ export type Authenticate = (
   method: string,
 ) => Promise<SignedIn>;
 
-export function createAuthenticator({
-  mode,
-  tokens,
-  identifyJwt,
-  certificateRoles,
-  access,
-}: AuthenticatorOptions): Authenticate {
-  async function identify(headers: RequestHeaders, peer: Partial<Peer>): Promise<Identity> {
+/** Says whose the credentials of a request are: `unauthenticated` where they are nobody's. */
+export type Identify = (headers: RequestHeaders, peer: Partial<Peer>) => Promise<Identity>;
+
+type Credentials = Pick<AuthenticatorOptions, "tokens" | "sessions" | "identifyJwt" | "certificateRoles">;
+
+/** The authorization header, else the session of a cookie, else the certificate of the connection. */
+export function createIdentifier({ tokens, sessions, identifyJwt, certificateRoles }: Credentials): Identify {
+  return async (headers, peer) => {
     const authorization = headers.get("authorization");
     // Credentials that are given must be good; falling back to the certificate would hide a token that has run out.
     if (authorization !== null && authorization !== "") {
@@ -55,13 +59,27 @@ export function createAuthenticator({
       if (!looksLikeJwt(token)) return tokens.identify(token);
       if (identifyJwt === undefined)
         throw unauthenticated("JSON Web Tokens are not accepted here: auth.oidc is not configured");
-      return identifyJwt(token);
+      return { ...(await identifyJwt(token)), credential: { kind: "jwt", ref: null } };
     }
-    if (peer.certificate) return identifyCertificate(peer.certificate, certificateRoles);
+    const session = sessions && sessionIn(headers.get("cookie"));
+    if (sessions && session !== undefined) {
+      requireOwnPage(headers);
+      return sessions.identify(session);
+    }
+    if (peer.certificate)
+      return {
+        ...identifyCertificate(peer.certificate, certificateRoles),
+        credential: { kind: "certificate", ref: null },
+      };
     if (peer.certificateError)
       throw unauthenticated(`the client certificate is not accepted: ${peer.certificateError}`);
     throw unauthenticated("no credentials were given: a bearer token or a client certificate is needed");
-  }
+  };
+}
+
+export function createAuthenticator(options: AuthenticatorOptions): Authenticate {
+  const { mode, access } = options;
+  const identify = createIdentifier(options);
 
   return async (headers, peer, method) => {
     const { address } = peer;
@@ -73,7 +91,8 @@ export function createAuthenticator({
     }
     // Without looking at credentials, so that probes get their answer also while the database is away.
     if (access.isPublic(method)) return { name: null, roles: [], address };
-    const caller: SignedIn = { ...(await identify(headers, peer)), address };
+    const { credential: _, ...identity } = await identify(headers, peer);
+    const caller: SignedIn = { ...identity, address };
     peer.signedIn?.();
     try {
       access.authorize(caller, method);

@@ -3,9 +3,10 @@ import type { JSONWebKeySet } from "jose";
 import { AppError, messageOf } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
+import type { SessionVerdict } from "../../services/system/sessions.ts";
 import type { TokenVerdict } from "../../services/system/tokens.ts";
 import type { Access } from "./access.ts";
-import { type Authenticate, createAuthenticator } from "./authenticate.ts";
+import { type Authenticate, createAuthenticator, createIdentifier, type Identify } from "./authenticate.ts";
 import { type BearerTokens, createBearerTokens, type KnownToken } from "./bearer-tokens.ts";
 import type { CertificateRoles } from "./client-certificate.ts";
 import { createJwtIdentifier, type OidcOptions } from "./oidc.ts";
@@ -32,16 +33,22 @@ export interface AuthenticationOptions {
   readonly access: Access;
   /** Of the token store. */
   verify(token: string): Promise<TokenVerdict>;
+  /** Of the sessions. Absent: there are none. */
+  readonly verifySession?: (secret: string) => Promise<SessionVerdict>;
   readonly clock: Clock;
   /** Told of each call with a token from the database. */
   readonly used?: (tokenId: string) => void;
 }
 
 /** Everything that signs callers in, as configured. `tokens.forget(id)` is to be called after a revocation. */
-export function createAuthentication({ settings, access, verify, clock, used }: AuthenticationOptions): {
+export function createAuthentication(options: AuthenticationOptions): {
   readonly authenticate: Authenticate;
+  /** Whose credentials they are, without asking what they may do: for the sign-in. */
+  readonly identify: Identify;
   readonly tokens: BearerTokens;
+  readonly sessions: BearerTokens;
 } {
+  const { settings, access, verify, clock, used } = options;
   const { mode, oidc, mtls } = settings;
   const { tokens: known, tokenCache: cacheFor } = settings;
   const tokens = createBearerTokens({ verify, known, cacheFor, clock, ...(used && { used }) });
@@ -50,8 +57,25 @@ export function createAuthentication({ settings, access, verify, clock, used }: 
     issuer === null || audience === null
       ? undefined
       : createJwtIdentifier({ ...oidc, issuer, audience, keys: keysOf(oidc), clock });
-  const authenticate = createAuthenticator({ mode, tokens, identifyJwt, certificateRoles: mtls.roles, access });
-  return { tokens, authenticate };
+  const sessions = createBearerTokens({
+    called: "session",
+    verify: verifierOfSessions(options),
+    known: [],
+    ...{ cacheFor, clock },
+  });
+  const credentials = { tokens, sessions, identifyJwt, certificateRoles: mtls.roles };
+  const authenticate = createAuthenticator({ ...credentials, mode, access });
+  return { tokens, sessions, authenticate, identify: createIdentifier(credentials) };
+}
+
+/** A session of a token of the configuration ends when the configuration has that token no more. */
+function verifierOfSessions({ settings, verifySession, clock }: AuthenticationOptions) {
+  const hashes = new Set(settings.tokens.map(({ sha256 }) => sha256));
+  return async (secret: string): Promise<SessionVerdict> => {
+    const verdict = (await verifySession?.(secret)) ?? { status: "unknown" };
+    if (verdict.status !== "valid" || verdict.credential.kind !== "configured") return verdict;
+    return hashes.has(verdict.credential.ref) ? verdict : { status: "revoked", at: clock.now() };
+  };
 }
 
 function keysOf({ jwksUrl, jwksFile }: AuthSettings["oidc"]): OidcOptions["keys"] {

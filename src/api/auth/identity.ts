@@ -1,6 +1,7 @@
 import type { Scope } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isPrintable } from "../../kernel/printable.ts";
+import type { Credential } from "../../services/system/sessions.ts";
 
 /** Who the credentials belong to. */
 export interface Identity {
@@ -10,6 +11,8 @@ export interface Identity {
   readonly scope?: Scope;
   /** The fleet node that the credentials speak for, and the token that says so; absent: they are a caller's own. */
   readonly agent?: { readonly nodeId: string; readonly tokenId: string };
+  /** What was shown, for a session to end with it; absent: a session of it has no end of its own. */
+  readonly credential?: Credential;
   /** From then on the credentials let nobody in; absent: they do not run out. */
   readonly validUntil?: Date;
 }

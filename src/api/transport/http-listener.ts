@@ -16,6 +16,7 @@ import type { ApiLimits } from "./limits/api-limits.ts";
 import {
   API_LIMITS,
   createClose,
+  type Fallback,
   type HttpListenerOptions,
   type Listener,
   type ListenerOptions,
@@ -26,7 +27,7 @@ import { explainRefusals } from "./rpc-refusals.ts";
 
 /** HTTP/1.1: RPCs by their paths, everything else to Fastify. */
 export async function createHttpListener(
-  { rpc, log, onAccess, tls, guard, limits }: HttpListenerOptions,
+  { rpc, log, onAccess, tls, guard, limits, fallback }: HttpListenerOptions,
   http: (app: FastifyInstance) => void | Promise<void>,
 ): Promise<Listener> {
   const createRpcServer = (rest: RequestListener): Server => {
@@ -73,7 +74,7 @@ export async function createHttpListener(
       void (reply as FastifyReply).status(clientErrorStatus(error) ?? answer.status).send(answer.body);
     },
   });
-  frameRest(app, log);
+  frameRest(app, log, fallback);
   await http(app);
   await app.ready();
 
@@ -142,14 +143,16 @@ function closeWhenIdle(server: Server): () => void {
 }
 
 /** Request id, log, and errors in the one shape of `error-codes.ts`, for every route. */
-function frameRest(app: FastifyInstance, log: Log): void {
+function frameRest(app: FastifyInstance, log: Log, fallback: Fallback = () => undefined): void {
   const nameOf = (request: FastifyRequest) => `${request.method} ${request.routeOptions.url ?? "(unknown)"}`;
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     const route = request.routeOptions.url;
     noteAccess(request.raw, { requestId: request.id, ...(route !== undefined && { method: nameOf(request) }) });
   });
-  app.setNotFoundHandler((request) => {
+  app.setNotFoundHandler((request, reply) => {
+    const answered = fallback(request, reply);
+    if (answered) return answered;
     throw new AppError("not_found", `there is no ${request.method} ${request.url.split("?", 1)[0]}`);
   });
   app.setErrorHandler((error, request, reply) => {

@@ -1,6 +1,7 @@
 import type { Server, Socket } from "node:net";
 import type { ConnectRouter, HandlerContext, Interceptor } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import type { AccessSink } from "./access/access-log.ts";
@@ -47,8 +48,12 @@ export interface ListenerOptions {
   readonly limits: ApiLimits;
 }
 
+/** Answers a request that no route answers, or leaves it (undefined) to be refused. */
+export type Fallback = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
+
 /** What a port without RPCs needs. */
 export type HttpListenerOptions = Omit<ListenerOptions, "rpc"> & {
+  readonly fallback?: Fallback | undefined;
   /** Absent: RPCs are unknown paths, as everything else without a route. */
   readonly rpc?: ListenerOptions["rpc"];
 };

@@ -14,7 +14,7 @@ import { COMPRESSION } from "./compression.ts";
 import { createGrpcListener } from "./grpc-listener.ts";
 import { createHttpListener } from "./http-listener.ts";
 import { ApiLimits } from "./limits/api-limits.ts";
-import { API_LIMITS, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
+import { API_LIMITS, type Fallback, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
 
 export interface ListenAddress {
   readonly host: string;
@@ -31,6 +31,8 @@ export interface ApiServersOptions {
   readonly requestGate?: (context: HandlerContext) => void | Promise<void>;
   /** What is no RPC: operations. */
   readonly http: (app: FastifyInstance) => void | Promise<void>;
+  /** Answers what no route answers on the HTTP port. Absent: nothing does. */
+  readonly fallback?: Fallback;
   /** Ports for the networks of machines, with routes of their own and nothing else. */
   readonly machinePorts?: readonly MachinePort[];
   readonly log: Log;
@@ -88,7 +90,7 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
     limits: options.limits ?? new ApiLimits({ log: options.log }),
   };
   const grpc = createGrpcListener(shared);
-  const http = await createHttpListener(shared, options.http);
+  const http = await createHttpListener({ ...shared, fallback: options.fallback }, options.http);
   const machinePorts = await Promise.all(
     (options.machinePorts ?? []).map((port) => openMachinePort(port, options, shared.limits)),
   );

@@ -7,6 +7,7 @@ import { createToken, verifyToken } from "../../services/system/tokens.ts";
 import { refuseIfOwned } from "../../store/embedded/owner-lock.ts";
 import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { StopSequence } from "../stop-sequence.ts";
+import { buildConsole } from "./build-console.ts";
 import { recordSimulatedMaas, withAgentsHere } from "./dev-fleet.ts";
 import { recordSimulatedMachines } from "./dev-machines.ts";
 import { offerNetworkBoot, withSimulatedFiles } from "./dev-netboot.ts";
@@ -19,6 +20,8 @@ import {
 import { startSimulatorProcess } from "./simulator-process.ts";
 
 export interface Dev extends Server {
+  /** Signs its reader in to the console, once. */
+  readonly consoleUrl: string;
   readonly simulatorUrl: string;
   readonly tokenPath: string;
   readonly expectedShelves: number;
@@ -46,6 +49,7 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
   // Before the simulator, which would stumble over the other's and say nothing of whose it is.
   if (options.config.database.url === null) refuseIfOwned(options.config.dataDir);
   const stops = new StopSequence(options.log);
+  const built = buildConsole(options); // beside the start of the database, which takes as long
   try {
     // The devices come first and go last: whatever the server asks of them is answered.
     const simulator = await startSimulatorProcess(options);
@@ -59,7 +63,7 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
       () => server.stop(),
       () => server.abandon(),
     );
-    const { path } = await ensureDevToken(options.config.dataDir, {
+    const { path, token } = await ensureDevToken(options.config.dataDir, {
       verify: (token) => verifyToken(server.deps, token),
       create: ({ name, roles }) => createToken(server.deps, caller, { name, roles, expiresAt: null, ageless: true }),
     });
@@ -76,8 +80,10 @@ export async function startDev(given: ServerOptions & { readonly simulatorFlags:
       bootUrl: server.bootUrl ?? server.httpUrl,
       controlUrl: simulator.controlUrl,
     });
+    await built;
     return {
       ...server,
+      consoleUrl: server.signInLink(token),
       simulatorUrl: simulator.controlUrl,
       tokenPath: path,
       expectedShelves,

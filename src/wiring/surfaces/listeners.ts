@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createConsole } from "../../api/console/console.ts";
 import { createFiles } from "../../api/rest/files.ts";
 import { createFirmwareFiles } from "../../api/rest/firmware/firmware-files.ts";
 import { createRestApi, type RestApiDeps } from "../../api/rest/rest-api.ts";
@@ -11,10 +13,15 @@ import type { FileListener } from "../../services/rack-firmware/files.ts";
 
 type Part = ReturnType<typeof createFiles>;
 
+/** Beside the sources, and at the same place in a package. */
+const CONSOLE = join(import.meta.dirname, "..", "..", "..", "console", "dist");
+
 export interface ListenersWiring {
   readonly config: Config;
   readonly rest: Omit<RestApiDeps, "isHere">;
   readonly operations: Part;
+  /** Signing in to the console, and out. */
+  readonly sessions: Part;
   readonly seeds: Omit<SeedRouteDeps, "scope">;
   readonly reportUnexpected: RouteDeps["reportUnexpected"];
 }
@@ -25,8 +32,8 @@ export interface ListenersWiring {
  */
 export function wireListeners(
   wiring: ListenersWiring,
-): Pick<ApiServersOptions, "grpcListen" | "httpListen" | "http" | "machinePorts" | "browsers" | "tls"> {
-  const { config, rest, operations, seeds, reportUnexpected } = wiring;
+): Pick<ApiServersOptions, "grpcListen" | "httpListen" | "http" | "fallback" | "machinePorts" | "browsers" | "tls"> {
+  const { config, rest, operations, sessions, seeds, reportUnexpected } = wiring;
   const { boot, bmc } = config;
   const [isBootApart, isBmcApart] = [boot.listen !== null, bmc.listen !== null];
   const files = createFiles({ directory: config.install.filesDir, reportUnexpected });
@@ -36,6 +43,7 @@ export function wireListeners(
   const earlier = { besides: publicUrlsOf(config).bmc };
   const seedsHere = createSeeds({ ...seeds, scope: { nodes: !isBootApart, runs: isBmcApart ? earlier : true } });
   const tls = tlsOf(config);
+  const console = createConsole({ directory: CONSOLE });
 
   const machinePorts: MachinePort[] = [];
   if (boot.listen !== null)
@@ -61,11 +69,14 @@ export function wireListeners(
     httpListen: config.http.listen,
     http: registering(
       operations,
+      sessions,
+      console.routes,
       createRestApi({ ...rest, isHere: ({ isForBoot = false }) => !(isForBoot && isBootApart) }),
       ...(isBootApart ? [] : [files]),
       isBmcApart ? firmwareOf("shared") : firmwareOf("shared", "own"),
       seedsHere,
     ),
+    fallback: console.fallback,
     machinePorts,
     browsers: { hosts: namesOf(config), origins: config.http.allowedOrigins },
     ...tls,

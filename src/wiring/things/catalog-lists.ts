@@ -1,4 +1,5 @@
 import { refusedCallListing } from "../../store/access/refused-call-list.ts";
+import { sessionListing } from "../../store/access/session-list.ts";
 import { tokenListing } from "../../store/access/token-list.ts";
 import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
 import { clusterTable } from "../../store/catalog/clusters.ts";
@@ -15,5 +16,6 @@ export const CATALOG_LISTINGS: readonly AnyListing[] = [
   planListing,
   fleetSites.listing,
   tokenListing,
+  sessionListing,
   refusedCallListing,
 ];

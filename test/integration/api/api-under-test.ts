@@ -6,7 +6,7 @@ import type { BrowserRules } from "../../../src/api/transport/browsers/browser-g
 import { HealthSwitch, healthRoutes } from "../../../src/api/transport/health-service.ts";
 import { createCallFrame } from "../../../src/api/transport/interceptors.ts";
 import { ApiLimits, type LimitRules, WIDE_LIMITS } from "../../../src/api/transport/limits/api-limits.ts";
-import type { TlsMaterial } from "../../../src/api/transport/listener.ts";
+import type { Fallback, TlsMaterial } from "../../../src/api/transport/listener.ts";
 import type { Peer } from "../../../src/api/transport/peer.ts";
 import { reflectionRoutes } from "../../../src/api/transport/reflection.ts";
 import { type ApiServers, startApiServers } from "../../../src/api/transport/server.ts";
@@ -57,6 +57,7 @@ interface Options {
   /** After those of every server. */
   readonly interceptors?: readonly Interceptor[];
   readonly http?: (app: FastifyInstance) => void | Promise<void>;
+  readonly fallback?: Fallback;
   readonly authenticate?: (
     headers: { get(name: string): string | null },
     peer: Peer,
@@ -86,6 +87,7 @@ export async function startApi(options: Options = {}): Promise<ApiUnderTest> {
   const servers = await startApiServers({
     grpcListen: { host: "127.0.0.1", port: 0 },
     httpListen: { host: "127.0.0.1", port: 0 },
+    ...(options.fallback && { fallback: options.fallback }),
     ...frame,
     interceptors: [...frame.interceptors, ...(options.interceptors ?? [])],
     routes(router) {

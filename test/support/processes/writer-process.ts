@@ -34,6 +34,7 @@ import { startNextAttempt } from "../../../src/services/run/operator-actions.ts"
 import { createPlan } from "../../../src/services/run/plans.ts";
 import { startRun } from "../../../src/services/run/starts.ts";
 import { rotateSecretKey } from "../../../src/services/system/secret-keys.ts";
+import { openSession, revokeSession } from "../../../src/services/system/sessions.ts";
 import { createToken, revokeToken } from "../../../src/services/system/tokens.ts";
 import { countRefusedCalls } from "../../../src/store/access/refused-calls.ts";
 import { noteKeys } from "../../../src/store/access/secret-keys.ts";
@@ -63,6 +64,13 @@ import { testSealKey } from "../journal/sealed-journal.ts";
 import { bareStores } from "./bare-stores.ts";
 
 const caller = { name: "tester", roles: ["admin"], address: null };
+const signIn = {
+  name: "pat",
+  roles: ["viewer"],
+  credential: { kind: "jwt", ref: null },
+  address: "192.0.2.1",
+  userAgent: "a browser",
+} as const;
 const shelf = {
   name: "",
   rackId: undefined,
@@ -232,6 +240,15 @@ export const WRITES = {
   "revoke all tokens": async (deps) => {
     for (const { id } of await deps.db.query<{ id: string }>("select id from tokens"))
       await revokeToken(deps, caller, id);
+  },
+  "open a session": (deps) => openSession(deps, signIn, hours(12)),
+  "open a session of long ago": async (deps) => {
+    const { id } = await openSession(deps, signIn, hours(12));
+    await deps.db.execute("update console_sessions set expires_at = now() - interval '31 days' where id = $1", [id]);
+  },
+  "end all sessions": async (deps) => {
+    for (const { id } of await deps.db.query<{ id: string }>("select id from console_sessions"))
+      await revokeSession(deps, caller, id);
   },
   "register a machine": (deps) => registerMachine(deps, caller, { id: "m-1", labels: {}, spec }),
   "replace its MAC addresses": (deps) =>

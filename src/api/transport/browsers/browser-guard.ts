@@ -122,8 +122,13 @@ const isExcepted = (path: string): boolean => EXCEPTED.some((pattern) => pattern
 /** Where an identity provider sends people back to; some do it by a form. */
 const CALLBACK = "/auth/callback";
 /** Paths that answer with data, or do something. What is left are documents. */
-const NO_DOCUMENT = /^\/(api|internal|files|firmware|seeds|bmc|metrics|healthz|readyz)(\/|$)|^\/\w+(\.\w+)+\//;
+const NO_DOCUMENT =
+  /^\/(api|internal|files|firmware|seeds|bmc|metrics|assets|auth|healthz|readyz)(\/|$)|^\/\w+(\.\w+)+\//;
 const DOCUMENTS_BELOW_API = ["/api/v1/docs", "/api/v1/openapi.json"];
+
+/** Whether the path, with or without its query, is one of a page for people, or may be one that the console has. */
+export const isDocumentPath = (url: string): boolean =>
+  DOCUMENTS_BELOW_API.includes(pathOf(url)) || !NO_DOCUMENT.test(pathOf(url));
 
 /** Somebody follows a link from elsewhere to one of our documents, or comes back from signing in: the page that sent them learns nothing. */
 function isNavigation({ method, url, headers }: GuardedRequest): boolean {
@@ -131,6 +136,5 @@ function isNavigation({ method, url, headers }: GuardedRequest): boolean {
   const [mode, dest] = [textOf(headers["sec-fetch-mode"]), textOf(headers["sec-fetch-dest"])];
   if (path === CALLBACK) return mode === undefined || mode === "navigate";
   if (method !== "GET" && method !== "HEAD") return false;
-  const isDocument = DOCUMENTS_BELOW_API.includes(path) || !NO_DOCUMENT.test(path);
-  return isDocument && mode === "navigate" && (dest === undefined || dest === "document");
+  return isDocumentPath(path) && mode === "navigate" && (dest === undefined || dest === "document");
 }

@@ -1,0 +1,13 @@
+/**
+ * What a query is about: the kind of thing first, then the topic, then the thing's id where it is about one. Events name kind and id, so
+ * that an event finds the queries that it makes old (`live/refresh.ts`).
+ */
+export type ThingKey = readonly [kind: string, topic: string, id?: string | undefined, ...more: unknown[]];
+
+export const listKey = (kind: string, ...more: readonly unknown[]): ThingKey => [kind, "list", undefined, ...more];
+export const topicKey = (kind: string, topic: string, id: string, ...more: readonly unknown[]): ThingKey => [
+  kind,
+  topic,
+  id,
+  ...more,
+];

@@ -1,0 +1,37 @@
+import { AccessService } from "../../../contract/millwright/v1/access_pb.js";
+import { clientOf } from "./services.ts";
+
+/** Who is signed in, and what the server would let them do. */
+export interface Me {
+  /** Empty for a caller without a name. */
+  readonly name: string;
+  readonly roles: readonly string[];
+  /** Methods (`package.Service/Method`) and routes that the caller may call. */
+  readonly may: ReadonlySet<string>;
+}
+
+export async function readMe(): Promise<Me> {
+  const { name, roles, methods, routes, fields } = await clientOf(AccessService).getMyAccess({});
+  return { name, roles, may: new Set([...methods, ...routes, ...fields]) };
+}
+
+/** A token, a JSON Web Token, or the code of a link. The answer is a cookie that no script can read. */
+export async function signIn(credential: { readonly token: string } | { readonly code: string }): Promise<void> {
+  const answer = await fetch("/auth/session", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(credential),
+  });
+  if (!answer.ok) throw new Error(await messageOf(answer));
+}
+
+export async function signOut(): Promise<void> {
+  const answer = await fetch("/auth/session", { method: "DELETE" });
+  if (!answer.ok) throw new Error(await messageOf(answer));
+}
+
+async function messageOf(answer: Response): Promise<string> {
+  const body: unknown = await answer.json().catch(() => undefined);
+  const error = (body as { error?: { message?: unknown } } | undefined)?.error;
+  return typeof error?.message === "string" ? error.message : `the server answered ${answer.status}`;
+}

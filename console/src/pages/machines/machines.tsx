@@ -1,0 +1,142 @@
+import { useNavigate } from "@tanstack/react-router";
+import type { Machine } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { MachineService } from "../../../../contract/millwright/v1/machine_pb.js";
+import { clientOf } from "../../api/services.ts";
+import { type Column, DataTable } from "../../lists/data-table.tsx";
+import { FilterBar } from "../../lists/filter-bar.tsx";
+import { useListSearch } from "../../lists/list-search.ts";
+import { type PagedListOptions, usePagedList } from "../../lists/paged-list.ts";
+import { Age } from "../../parts/age.tsx";
+import { CopyAs, shellWord } from "../../parts/copy-as.tsx";
+import { PageHead } from "../../parts/page-head.tsx";
+import { StateChip } from "../../parts/state-chip.tsx";
+import { shortId, ThingLink } from "../../parts/thing-link.tsx";
+import { pathOfThing } from "../thing-path.ts";
+import { remarkOf, standingOf } from "./machine-state.ts";
+
+const idOf = ({ machineId }: Machine): string => machineId;
+
+const read: PagedListOptions<Machine>["read"] = async (request, signal) => {
+  const { machines, nextPageToken, totalSize } = await clientOf(MachineService).listMachines(request, { signal });
+  return { items: machines, nextPageToken, totalSize };
+};
+
+const columns: readonly Column<Machine>[] = [
+  {
+    title: "Machine",
+    width: "minmax(110px, 1.2fr)",
+    sort: "machine_id",
+    cell: ({ machineId }) => <ThingLink kind="machine" id={machineId} />,
+  },
+  {
+    title: "State",
+    width: "154px",
+    sort: "effective_state",
+    cell: (machine) => <StateChip {...standingOf(machine)} />,
+  },
+  {
+    title: "Since",
+    width: "92px",
+    sort: "phase_since",
+    isNumber: true,
+    from: "tablet",
+    cell: ({ status }) => <Age at={status?.phaseSince} />,
+  },
+  {
+    title: "Remark",
+    width: "minmax(120px, 3fr)",
+    from: "tablet",
+    cell: (machine) => <Remark text={remarkOf(machine)} />,
+  },
+  {
+    title: "Rack",
+    width: "minmax(84px, 1fr)",
+    sort: "rack",
+    cell: ({ spec }) => <Place rack={spec?.rack ?? ""} slot={spec?.slot ?? ""} />,
+  },
+  {
+    title: "Power",
+    width: "88px",
+    from: "tablet",
+    cell: ({ status }) => status?.inventory?.powerState,
+  },
+  {
+    title: "Run",
+    width: "minmax(100px, 1fr)",
+    from: "desktop",
+    cell: ({ status }) => status?.activeRunId && <ThingLink kind="run" id={status.activeRunId} />,
+  },
+  {
+    title: "Serial",
+    width: "minmax(110px, 1fr)",
+    sort: "serial",
+    from: "desktop",
+    cell: ({ spec }) => <span className="mono">{spec?.serial}</span>,
+  },
+];
+
+const Remark = ({ text }: { readonly text: string }) => <span title={text}>{text}</span>;
+const Place = ({ rack, slot }: { readonly rack: string; readonly slot: string }) =>
+  rack === "" ? null : (
+    <>
+      <ThingLink kind="rack" id={rack} />
+      {slot !== "" && <span className="dim"> · {shortId(slot)}</span>}
+    </>
+  );
+
+/** All machines, as the server filters and sorts them. */
+export function Machines() {
+  const { filter, orderBy, setFilter, setOrder } = useListSearch();
+  const navigate = useNavigate();
+  const list = usePagedList({ kind: "machine", filter, orderBy, read, idOf, idField: "machine_id" });
+  const cli = [
+    "millwright machine list",
+    filter && `--filter ${shellWord(filter)}`,
+    orderBy && `--order-by ${shellWord(orderBy)}`,
+  ];
+  return (
+    <>
+      <PageHead
+        title="Machines"
+        actions={
+          <CopyAs
+            call={{
+              cli: cli.filter(Boolean).join(" "),
+              method: MachineService.method.listMachines,
+              request: { filter, orderBy },
+            }}
+          />
+        }
+      />
+      <FilterBar
+        filter={filter}
+        onFilter={setFilter}
+        example="phase=READY AND rack^=rack-1"
+        error={list.error}
+        count={list.total === undefined ? "" : `${list.total.toLocaleString("en")} machines`}
+        presets={[
+          { label: "Needs somebody", filter: "failing=true" },
+          { label: "Being worked on", filter: 'active_run_id!=""' },
+        ]}
+        isOld={list.isOld}
+        onReadAgain={list.readAgain}
+      />
+      <DataTable
+        label="Machines"
+        columns={columns}
+        rows={list.items}
+        idOf={idOf}
+        total={list.total}
+        changed={list.changed}
+        orderBy={orderBy}
+        onOrder={setOrder}
+        onOpen={({ machineId }) => {
+          const to = pathOfThing("machine", machineId);
+          if (to !== undefined) void navigate({ to });
+        }}
+        onEnd={list.readMore}
+        empty={list.isLoading ? "Reading …" : filter === "" ? "No machine is registered." : "No machine is so."}
+      />
+    </>
+  );
+}

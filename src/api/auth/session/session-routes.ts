@@ -1,0 +1,112 @@
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { AppError } from "../../../kernel/errors.ts";
+import type { Clock } from "../../../kernel/time/clock.ts";
+import type { Duration } from "../../../kernel/time/duration.ts";
+import type { ServiceDeps } from "../../../services/call/deps.ts";
+import { openSession, revokeSession } from "../../../services/system/sessions.ts";
+import { noteAccess } from "../../transport/access/access-log.ts";
+import type { Peer } from "../../transport/peer.ts";
+import type { Identify, RequestHeaders } from "../authenticate.ts";
+import { unauthenticated } from "../identity.ts";
+import type { OneTimeCodes } from "./one-time-codes.ts";
+import { requireOwnPage } from "./own-page.ts";
+import { sessionCookie, sessionIn } from "./session-cookie.ts";
+import { SignInThrottle } from "./sign-in-throttle.ts";
+
+export interface SessionRouteDeps {
+  readonly services: ServiceDeps;
+  readonly identify: Identify;
+  readonly codes: OneTimeCodes;
+  readonly clock: Clock;
+  readonly lifetime: Duration;
+  readonly peerOf: (request: FastifyRequest) => Peer;
+  /** Told once a session has ended. */
+  readonly onRevoked: (id: string) => void;
+}
+
+/** A credential, or a code that stands for one. Neither: what the request itself carries, such as a client certificate. */
+const signInSchema = z.strictObject({ token: z.string().max(16_384).optional(), code: z.string().max(256).optional() });
+
+/** `POST /auth/session` makes a session of any credential, and puts it into a cookie; `DELETE` ends it. */
+export const createSessionRoutes =
+  (deps: SessionRouteDeps): FastifyPluginAsync =>
+  async (app) => {
+    const throttle = new SignInThrottle(deps.clock);
+
+    app.post("/auth/session", async (request, reply) => {
+      const peer = deps.peerOf(request);
+      throttle.admit(peer.address);
+      const opened = await signIn(request, peer, deps).catch((error: unknown) => {
+        if (error instanceof AppError && error.kind === "unauthenticated") throttle.failed(peer.address);
+        throw error;
+      });
+      const { name, roles, expiresAt, secret } = opened;
+      noteAccess(request.raw, { caller: name });
+      const maxAgeSeconds = (expiresAt.getTime() - deps.clock.now().getTime()) / 1_000;
+      reply.header("set-cookie", sessionCookie(secret, { isSecure: request.protocol === "https", maxAgeSeconds }));
+      return { name, roles, expires_at: expiresAt.toISOString() };
+    });
+
+    app.delete("/auth/session", async (request, reply) => {
+      const headers = new Headers(request.headers as Record<string, string>);
+      const secret = sessionIn(headers.get("cookie"));
+      if (secret !== undefined) {
+        requireOwnPage(headers);
+        await endSession(secret, request, deps);
+      }
+      reply.header("set-cookie", sessionCookie("", { isSecure: request.protocol === "https", maxAgeSeconds: 0 }));
+      return reply.code(204).send();
+    });
+  };
+
+async function signIn(request: FastifyRequest, peer: Peer, deps: SessionRouteDeps) {
+  const headers = credentialsOf(request, deps.codes);
+  const { agent, credential, ...identity } = await deps.identify(headers, peer);
+  if (agent !== undefined || credential === undefined)
+    throw new AppError("permission_denied", "this credential opens no session: it is no person's", {
+      next: "sign in with a token of your own: millwright token create",
+    });
+  peer.signedIn?.();
+  const userAgent = request.headers["user-agent"] ?? "";
+  const opened = await openSession(
+    deps.services,
+    { ...identity, credential, address: peer.address, userAgent },
+    deps.lifetime,
+  );
+  return { ...opened, name: identity.name, roles: identity.roles };
+}
+
+/** What the body gives takes the place of what the request carries; a session makes no other. */
+function credentialsOf(request: FastifyRequest, codes: OneTimeCodes): RequestHeaders {
+  const parsed = signInSchema.safeParse(request.body ?? {});
+  if (!parsed.success)
+    throw new AppError("invalid_argument", 'the body must be {"token": "…"}, {"code": "…"} or {}', { field: "token" });
+  const { token, code } = parsed.data;
+  const headers = new Headers(request.headers as Record<string, string>);
+  headers.delete("cookie");
+  if (code !== undefined) {
+    const found = codes.redeem(code);
+    if (found === undefined) throw unauthenticated("the link was used already, or is too old");
+    headers.set("authorization", `Bearer ${found}`);
+  } else if (token !== undefined) {
+    if (!/^[\x21-\x7e]+$/.test(token.trim())) throw unauthenticated("the token has characters that no token has");
+    headers.set("authorization", `Bearer ${token.trim()}`);
+  }
+  return headers;
+}
+
+/** Whoever holds the cookie may end its session, and one that has ended already is as good. */
+async function endSession(secret: string, request: FastifyRequest, deps: SessionRouteDeps): Promise<void> {
+  const peer = deps.peerOf(request);
+  const headers = new Headers({ cookie: request.headers.cookie ?? "", "sec-fetch-site": "same-origin" });
+  try {
+    const { name, roles } = await deps.identify(headers, peer);
+    const id = secret.split(".", 1)[0] ?? "";
+    await revokeSession(deps.services, { name, roles, address: peer.address }, id);
+    noteAccess(request.raw, { caller: name });
+    deps.onRevoked(id);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.kind !== "unauthenticated") throw error;
+  }
+}

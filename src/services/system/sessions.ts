@@ -1,0 +1,92 @@
+import type { Scope } from "../../kernel/access/scope.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { type Duration, hours } from "../../kernel/time/duration.ts";
+import { sessionListing } from "../../store/access/session-list.ts";
+import * as store from "../../store/access/sessions.ts";
+import * as journal from "../../store/lifecycle/journal.ts";
+import { lockThings } from "../../store/lifecycle/locks.ts";
+import type { Caller } from "../call/caller.ts";
+import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { doneBy } from "../call/initiator.ts";
+import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
+
+export type { Credential, SessionRow, SessionVerdict } from "../../store/access/sessions.ts";
+
+/** Sessions have no lifecycle, but what is done with them is audited. */
+export const SESSION_KIND = "session";
+
+/** How long sessions that have ended stay in the list. */
+const KEPT = hours(30 * 24);
+const LONGEST_USER_AGENT = 256;
+
+export interface SignIn {
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly scope?: Scope;
+  readonly credential: store.Credential;
+  /** From then on the credential lets nobody in; absent: it does not run out. */
+  readonly validUntil?: Date;
+  readonly address: string | null;
+  readonly userAgent: string;
+}
+
+/** A session of somebody whose credential was checked. It ends with the credential, and after `lifetime` at the latest. */
+export async function openSession(
+  deps: ServiceDeps,
+  { name, roles, scope, credential, validUntil, address, userAgent }: SignIn,
+  lifetime: Duration,
+): Promise<{ readonly id: string; readonly secret: string; readonly expiresAt: Date }> {
+  const now = nowOf(deps);
+  const byAge = new Date(now.getTime() + lifetime);
+  const expiresAt = validUntil !== undefined && validUntil < byAge ? validUntil : byAge;
+  const caller: Caller = { name, roles, address };
+  const created = await deps.db.transaction(async (tx) => {
+    await store.forgetSessions(tx, new Date(now.getTime() - KEPT));
+    const made = await store.createSession(tx, {
+      ...{ name, roles, scope: scope ?? null, credential, expiresAt, address },
+      userAgent: userAgent.replace(/[^\x20-\x7e]/g, "?").slice(0, LONGEST_USER_AGENT),
+    });
+    const data = { name, roles, credential: credential.kind, expires_at: expiresAt.toISOString() };
+    await journal.append(tx, [{ ...entryOf(caller, made.id), version: 1, type: "created", data }]);
+    journal.announce(tx);
+    return made;
+  });
+  return { ...created, expiresAt };
+}
+
+/** Whether a session lets its browser in. */
+export const verifySession = (deps: ServiceDeps, secret: string): Promise<store.SessionVerdict> =>
+  store.verifySession(deps.db, secret, nowOf(deps));
+
+/** Filtered and sorted as every list; the newest first, unless the request says. */
+export const pageSessions = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<store.SessionRow>> =>
+  pageList(deps, sessionListing, request, { show: (row) => row });
+
+/** Ends a session at once; asking again is harmless. */
+export async function revokeSession(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
+  if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
+  const now = nowOf(deps);
+  await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: SESSION_KIND, id }]);
+    const row = await store.endSession(tx, id, now);
+    if (!row) {
+      throw new AppError("not_found", `there is no session ${JSON.stringify(id.slice(0, 80))}`, {
+        field: "id",
+        next: "millwright session list",
+      });
+    }
+    if (row.endedAt?.getTime() !== now.getTime()) return; // ended before, and told then
+    await journal.append(tx, [{ ...entryOf(caller, id), version: 2, type: "revoked", data: { name: row.name } }]);
+    journal.announce(tx);
+  });
+}
+
+const entryOf = (caller: Caller, id: string) => ({
+  kind: SESSION_KIND,
+  id,
+  from: null,
+  to: null,
+  owner: "caller",
+  ...doneBy(caller),
+  reason: null,
+});

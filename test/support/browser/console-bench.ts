@@ -1,0 +1,48 @@
+import { existsSync } from "node:fs";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { openProcessBench, type ProcessBench } from "../processes/process-bench.ts";
+import { devTokenOf, type ServerProcess, startServerProcess } from "../processes/server-process.ts";
+import { CHROMIUM, startBrowser, type TestBrowser, type Viewed } from "./browser.ts";
+
+/** Why there is no browser here; undefined when there is one. */
+export const whyNoBrowser = (): string | undefined => (existsSync(CHROMIUM) ? undefined : "needs chromium");
+
+export interface ConsoleBench {
+  readonly server: ServerProcess;
+  readonly browser: TestBrowser;
+  /** The address that `npm start` prints. */
+  readonly link: string;
+  readonly token: string;
+  /** A page on which somebody has signed in with a token, the administrator's unless told. */
+  signedIn(options?: Parameters<TestBrowser["open"]>[0] & { readonly token?: string }): Promise<Viewed>;
+  close(): Promise<void>;
+}
+
+/** A whole `millwright dev`, with its simulated datacentre, and a browser beside it. */
+export async function openConsoleBench(env: Readonly<Record<string, string>> = {}): Promise<ConsoleBench> {
+  const bench: ProcessBench = openProcessBench();
+  const database: TestDatabase = await createTestDatabase();
+  const server = await startServerProcess(bench, { command: "dev", databaseUrl: database.url, env });
+  const [, link = ""] = await server.process.said(/console\s+(\S+)/);
+  const token = devTokenOf(server);
+  const browser = await startBrowser();
+  return {
+    ...{ server, browser, link, token },
+    async signedIn({ token: given = token, ...options } = {}) {
+      const viewed = await browser.open(options);
+      const { page } = viewed;
+      await page.goto(`${server.httpUrl}/sign-in`);
+      await page.getByLabel("Token", { exact: true }).fill(given);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("heading", { name: "Overview" }).waitFor();
+      return viewed;
+    },
+    async close() {
+      await browser.close();
+      server.process.signal("SIGTERM");
+      await server.process.exited;
+      await bench.close();
+      await database.drop();
+    },
+  };
+}

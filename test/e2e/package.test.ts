@@ -33,7 +33,7 @@ describe("the package that npm pack makes", () => {
     program = join(modules, ".bin", "millwright");
     mkdirSync(dirname(program), { recursive: true });
     symlinkSync("../millwright/bin/millwright", program);
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     killAll(processesTold(bench.directory));
@@ -58,6 +58,10 @@ describe("the package that npm pack makes", () => {
   test("serves, with its simulator, its migrations and its pages, and is its own client", async () => {
     const server = await startServerProcess(bench, { command: "dev", program });
     expect((await server.get("/api/v1/docs")).text).toContain("<html");
+    const console = await server.get("/");
+    expect(console.status).toBe(200);
+    const [, script = ""] = /src="(\/assets\/[^"]+\.js)"/.exec(console.text) ?? [];
+    expect((await server.get(script)).status).toBe(200);
     const list = bench.start({
       command: program,
       args: ["machine", "list", "-o", "json", "--server", server.httpUrl],

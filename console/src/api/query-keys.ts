@@ -4,6 +4,15 @@
  */
 export type ThingKey = readonly [kind: string, topic: string, id?: string | undefined, ...more: unknown[]];
 
+/** The kind of what sums up the whole fleet: any event makes it old. */
+export const EVERYTHING = "*";
+
+export const summaryKey = (topic: string, ...more: readonly unknown[]): ThingKey => [
+  EVERYTHING,
+  topic,
+  undefined,
+  ...more,
+];
 export const listKey = (kind: string, ...more: readonly unknown[]): ThingKey => [kind, "list", undefined, ...more];
 export const topicKey = (kind: string, topic: string, id: string, ...more: readonly unknown[]): ThingKey => [
   kind,

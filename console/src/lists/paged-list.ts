@@ -108,13 +108,14 @@ function useChangedRows<T>(renewal: Renewal<T>): ReadonlySet<string> {
     const { ids } = waiting.current;
     const { items, queryKey, idOf, sayOld } = latest.current;
     const here = new Set(items.map(idOf));
-    const wanted = [...ids].filter((id) => here.has(id)).slice(0, MOST_AT_ONCE);
-    if ([...ids].some((id) => !here.has(id))) sayOld();
+    const wanted = [...ids].slice(0, MOST_AT_ONCE);
+    if (ids.size > MOST_AT_ONCE) sayOld();
     ids.clear();
     if (wanted.length === 0) return;
     const found = await readRows(latest.current, wanted).catch(() => undefined);
-    if (found === undefined) return sayOld();
-    if (found.size < wanted.length) sayOld();
+    // What came into the list, or left it: both make it another one.
+    if (found === undefined || wanted.some((id) => here.has(id) !== found.has(id))) sayOld();
+    if (found === undefined) return;
     client.setQueryData<Pages<T>>(queryKey, (data) => data && withRows(data, found, idOf));
     setChanged(new Set(found.keys()));
   };

@@ -6,12 +6,14 @@ interface ThingLinkProps {
   readonly id: string;
   /** With the kind before it. */
   readonly withKind?: boolean;
+  /** In the place of the id. */
+  readonly text?: string;
 }
 
 /** To the page of a thing; its id alone where the console has no page for its kind. */
-export function ThingLink({ kind, id, withKind = false }: ThingLinkProps) {
+export function ThingLink({ kind, id, withKind = false, text: given }: ThingLinkProps) {
   const path = pathOfThing(kind, id);
-  const text = withKind ? `${kind.replaceAll("_", " ")} ${shortId(id)}` : shortId(id);
+  const text = given ?? (withKind ? `${kind.replaceAll("_", " ")} ${shortId(id)}` : shortId(id));
   return path === undefined ? (
     <span title={id}>{text}</span>
   ) : (

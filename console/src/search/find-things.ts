@@ -1,6 +1,6 @@
-import { MachineService } from "../../../contract/millwright/v1/machine_pb.js";
-import { RunService } from "../../../contract/millwright/v1/run_pb.js";
+import { type SearchHit, SearchService } from "../../../contract/millwright/v1/search_pb.js";
 import { clientOf } from "../api/services.ts";
+import { pathOfThing } from "../pages/thing-path.ts";
 
 export interface Found {
   readonly kind: string;
@@ -10,36 +10,18 @@ export interface Found {
   readonly to: string;
 }
 
-const MOST_OF_A_KIND = 6;
-/** In the grammar of filters, whatever somebody types is text. */
-const quoted = (text: string): string => `"${text.replace(/[\\"]/g, "\\$&")}"`;
+const MOST = 20;
 
-/** Things by id, serial, address and MAC address. */
-export async function findThings(text: string, may: ReadonlySet<string>, signal: AbortSignal): Promise<Found[]> {
-  const wanted = quoted(text);
-  const finders = [
-    { method: "millwright.v1.MachineService/ListMachines", find: () => findMachines(wanted, signal) },
-    { method: "millwright.v1.RunService/ListRuns", find: () => findRuns(wanted, signal) },
-  ];
-  const found = await Promise.allSettled(finders.filter(({ method }) => may.has(method)).map(({ find }) => find()));
-  return found.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+/** Things by whatever somebody has in hand. Those whose kind has no page are left out. */
+export async function findThings(query: string, signal: AbortSignal): Promise<Found[]> {
+  const { hits } = await clientOf(SearchService).search({ query: query.slice(0, 100), limit: MOST }, { signal });
+  return hits.flatMap((hit) => {
+    const to = pathOfThing(hit.kind, hit.id);
+    return to === undefined ? [] : [{ kind: hit.kind, id: hit.id, about: aboutOf(hit), to }];
+  });
 }
 
-async function findMachines(wanted: string, signal: AbortSignal): Promise<Found[]> {
-  const places = ["machine_id", "serial", "mac", "bmc_endpoint", "ssh_endpoint", "rack"];
-  const filter = places.map((field) => `${field}~${wanted}`).join(" OR ");
-  const { machines } = await clientOf(MachineService).listMachines({ filter, pageSize: MOST_OF_A_KIND }, { signal });
-  return machines.map(({ machineId: id, spec }) => ({
-    ...{ kind: "machine", id, to: `/machines/${encodeURIComponent(id)}` },
-    about: [spec?.rack, spec?.slot && `slot ${spec.slot}`, spec?.serial].filter(Boolean).join(" · "),
-  }));
-}
-
-async function findRuns(wanted: string, signal: AbortSignal): Promise<Found[]> {
-  const filter = `run_id~${wanted} OR target_id~${wanted} OR plan_id~${wanted}`;
-  const { runs } = await clientOf(RunService).listRuns({ filter, pageSize: MOST_OF_A_KIND }, { signal });
-  return runs.map(({ run, target }) => ({
-    ...{ kind: "run", id: run?.runId ?? "", to: `/runs/${encodeURIComponent(run?.runId ?? "")}` },
-    about: [run?.type || run?.planId, target && `${target.kind} ${target.id}`].filter(Boolean).join(" · "),
-  }));
-}
+const aboutOf = ({ id, field, value, name, state, rackId }: SearchHit): string => {
+  const why = value === id || value === name ? "" : `${field} ${value}`;
+  return [name === id ? "" : name, why, state, rackId].filter((each) => each !== "").join(" · ");
+};

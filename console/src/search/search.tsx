@@ -73,8 +73,8 @@ function useHits(text: string): readonly Found[] {
   const wanted = useDeferredValue(text.trim());
   const { data = [] } = useQuery({
     queryKey: ["search", "all", wanted],
-    queryFn: ({ signal }) => findThings(wanted, may, signal),
-    enabled: wanted.length > 1,
+    queryFn: ({ signal }) => findThings(wanted, signal),
+    enabled: wanted.length > 1 && may.has("millwright.v1.SearchService/Search"),
     placeholderData: keepPreviousData,
     staleTime: 5_000,
   });

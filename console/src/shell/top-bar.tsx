@@ -25,8 +25,11 @@ export function TopBar({ isMenuOpen, onMenu }: TopBarProps) {
     { key: "?", does: "lists the keys", run: () => setOverlay("keys") },
     { key: "/", does: "filters this page", run: focusFilter },
   ]);
-  // Whoever presses the key goes on typing: the box must be there at once.
-  useEffect(() => void loadSearch(), []);
+  // Whoever presses the key goes on typing: the box must be there at once. The page itself comes first.
+  useEffect(() => {
+    const timer = window.setTimeout(() => void loadSearch(), 1_000);
+    return () => window.clearTimeout(timer);
+  }, []);
   const close = () => setOverlay(undefined);
   return (
     <header className={classes.bar}>

@@ -8,7 +8,8 @@ export function standingOf({ machineId, status }: Machine) {
     kind: "machine",
     id: machineId,
     state: enumName(MachineStatus_PhaseSchema, status?.effectiveState ?? 0),
-    since: status?.phaseSince,
+    // What it is by its conditions or its run began at another time than its phase.
+    since: status?.phase === status?.effectiveState ? status?.phaseSince : undefined,
     isWaiting: (status?.waitingFor ?? "") !== "",
     isFailing: status?.failing ?? false,
     needsPerson,

@@ -4,6 +4,7 @@ export const machinesPage = definePage({
   path: "/machines",
   title: "Machines",
   nav: { group: "fleet" },
+  lists: "machine",
   needs: "millwright.v1.MachineService/ListMachines",
   load: async () => (await import("./machines.tsx")).Machines,
 });

@@ -1,0 +1,76 @@
+import { Button, Checkbox, Modal, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { callMethod, newRequestId } from "../api/call-method.ts";
+import { CopyAs } from "../parts/copy-as.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
+import type { Action } from "./action.ts";
+import classes from "./action-dialog.module.css";
+import { fieldsToAsk, REQUEST_ID, takesRequestId } from "./action-fields.ts";
+
+interface ActionDialogProps {
+  readonly action: Action;
+  readonly onClose: () => void;
+}
+
+/** Says what will be done, shows what it would do, asks for what the call takes beside, and does it once. */
+export function ActionDialog({ action, onClose }: ActionDialogProps) {
+  const { label, says, method, request, cli, isDangerous = false, preview, leadsTo } = action;
+  const [given, setGiven] = useState<Readonly<Record<string, string | boolean>>>({});
+  const [requestId] = useState(newRequestId);
+  const navigate = useNavigate();
+  const whole = { ...request, ...given };
+  const doing = useMutation({
+    mutationFn: () => callMethod(method, { ...whole, ...(takesRequestId(method) && { [REQUEST_ID]: requestId }) }),
+    onSuccess: (answer) => {
+      onClose();
+      const place = leadsTo?.(answer);
+      if (place !== undefined) void navigate({ href: place });
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    doing.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title={label} size="lg" returnFocus>
+      <form className={classes.form} onSubmit={submit}>
+        <p>{says}</p>
+        {preview}
+        {fieldsToAsk(method, request).map(({ name, label: asked, isFlag }) =>
+          isFlag ? (
+            <Checkbox
+              key={name}
+              label={asked}
+              onChange={(event) => setGiven({ ...given, [name]: event.currentTarget.checked })}
+            />
+          ) : (
+            <TextInput
+              key={name}
+              label={asked}
+              onChange={(event) => setGiven({ ...given, [name]: event.currentTarget.value })}
+            />
+          ),
+        )}
+        {doing.error !== null && <ErrorNote error={doing.error} />}
+        <div className={classes.foot}>
+          <CopyAs call={{ cli, method, request: whole }} />
+          <span className={classes.buttons}>
+            <Button variant="default" onClick={onClose}>
+              Leave it
+            </Button>
+            <Button
+              type="submit"
+              color={isDangerous ? "red" : "blue"}
+              loading={doing.isPending}
+              {...(!isDangerous && { "data-autofocus": true })}
+            >
+              {label}
+            </Button>
+          </span>
+        </div>
+      </form>
+    </Modal>
+  );
+}

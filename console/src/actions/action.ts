@@ -1,0 +1,23 @@
+import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import type { ReactNode } from "react";
+
+/** Something that its reader can have done: a call, with what it will do said first. */
+export interface Action<M extends DescMethodUnary = DescMethodUnary> {
+  /** What the button says: a verb, and to how many things. */
+  readonly label: string;
+  /** What it will do, and whether it can be undone. */
+  readonly says: string;
+  readonly method: M;
+  /** Without what the dialog asks for and without a request id. */
+  readonly request: MessageInitShape<M["input"]>;
+  /** The same for a terminal. */
+  readonly cli: string;
+  readonly isDangerous?: boolean;
+  /** What it would do as things are now. */
+  readonly preview?: ReactNode;
+  /** Where to go once it is done. */
+  readonly leadsTo?: (answer: unknown) => string | undefined;
+}
+
+/** Keeps the types of method and request together. */
+export const defineAction = <M extends DescMethodUnary>(action: Action<M>): Action => action as unknown as Action;

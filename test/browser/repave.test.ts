@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import { findBarriers } from "../support/browser/browser.ts";
+import { type ConsoleBench, openConsoleBench, whyNoBrowser } from "../support/browser/console-bench.ts";
+import { afterAll, beforeAll } from "../support/second-try.ts";
+
+const missing = whyNoBrowser();
+
+describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missing})` : ""}`, () => {
+  let bench: ConsoleBench;
+  beforeAll(async () => {
+    bench = await openConsoleBench({ MILLWRIGHT_SIM_SPEED: "400" });
+  }, 120_000);
+  afterAll(() => bench.close());
+
+  test("a repave is started and watched to its end, by keyboard alone", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.type("m-rack1-07");
+    await page
+      .getByRole("option", { name: /m-rack1-07/ })
+      .first()
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "m-rack1-07" }).waitFor();
+
+    await page.getByRole("button", { name: "Run a plan …" }).focus();
+    await page.keyboard.press("Enter");
+    const plan = page.getByLabel("Plan", { exact: true });
+    await plan.focus();
+    await page.getByRole("option", { name: /plan\/repave-join/ }).waitFor({ state: "attached" });
+    for (let n = 0; n < 50 && (await plan.inputValue()) !== "plan/repave-join"; n += 1)
+      await page.keyboard.press("ArrowDown");
+    await page.getByText(/steps, .*reboot/).waitFor();
+    await page.getByRole("button", { name: "Start the run" }).focus();
+    await page.keyboard.press("Enter");
+
+    await page.getByRole("heading", { name: /on m-rack1-07/ }).waitFor();
+    await page
+      .getByRole("button", { name: /^SUCCEEDED/ })
+      .first()
+      .waitFor({ timeout: 120_000 });
+    const steps = page.getByRole("region", { name: "Steps" }).getByRole("listitem");
+    expect(await steps.count()).toBeGreaterThan(3);
+    expect(await steps.filter({ hasText: "not begun" }).count()).toBe(0);
+    expect(await steps.filter({ hasText: "proved" }).count()).toBe(await steps.count());
+    expect(faults).toEqual([]);
+  }, 180_000);
+
+  test("a viewer sees all of it, and no action", async () => {
+    const { token } = await bench.server.ask<{ token: string }>(
+      "millwright.v1.TokenService/CreateToken",
+      { name: "watcher", roles: ["viewer"] },
+      bench.token,
+    );
+    const { page, faults } = await bench.signedIn({ token });
+    await page.goto(`${bench.server.httpUrl}/machines/m-rack1-08`);
+    await page.getByText("BMCReachable").waitFor();
+    for (const name of [/Run a plan/, /maintenance/, /Retire/, /Power/, /^More$/])
+      expect(await page.getByRole("button", { name }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  test("what an action will do is said first, with the same for a terminal", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/machines/m-rack1-09`);
+    await page.getByRole("button", { name: "Enter maintenance …" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/m-rack1-09: .* → MAINTENANCE/).waitFor();
+    await dialog.getByLabel("Comment").fill("a fan is to be replaced");
+    await dialog.getByRole("button", { name: "Enter maintenance", exact: true }).click();
+    await page
+      .getByRole("button", { name: /^MAINTENANCE/ })
+      .first()
+      .waitFor();
+    await page.getByRole("button", { name: "Exit maintenance …" }).waitFor();
+    await page.getByText("a fan is to be replaced").first().waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("a server that hangs greys the page within five seconds, which recovers by itself and has missed nothing", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/machines?filter=machine_id=m-rack1-10`);
+    await page.getByText("1 machines").waitFor();
+    await page.getByText("live", { exact: true }).waitFor();
+    bench.server.process.signal("SIGSTOP");
+    await page.getByText(/connection to the server is lost/).waitFor({ timeout: 5_000 });
+    bench.server.process.signal("SIGCONT");
+    await page.getByText(/connection to the server is lost/).waitFor({ state: "detached" });
+    const moved = "millwright.v1.MachineLifecycleService/EnterMaintenance";
+    await bench.server.ask(moved, { machine_id: "m-rack1-10", comment: "seen live" }, bench.token);
+    await page.getByRole("button", { name: /^MAINTENANCE/ }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("events are the newest first, and live", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/events?kinds=machine&actors=dev`);
+    await page.getByText("live", { exact: true }).first().waitFor();
+    const moved = "millwright.v1.MachineLifecycleService/EnterMaintenance";
+    await bench.server.ask(moved, { machine_id: "m-rack1-11", comment: "the newest of all" }, bench.token);
+    await page.getByRole("row").nth(1).getByText("the newest of all").waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test.each(["light", "dark"])("has nothing that keeps people out: %s", async (theme) => {
+    const { page, faults } = await bench.signedIn({ dark: theme === "dark" });
+    const found: Record<string, readonly string[]> = {};
+    for (const path of ["/", "/runs", "/machines/m-rack1-07", "/events"]) {
+      await page.goto(`${bench.server.httpUrl}${path}`);
+      await page.getByText("live", { exact: true }).first().waitFor();
+      await page.getByText("Reading …").waitFor({ state: "detached" });
+      found[path] = await findBarriers(page);
+    }
+    expect(found).toEqual({ "/": [], "/runs": [], "/machines/m-rack1-07": [], "/events": [] });
+    expect(faults).toEqual([]);
+  });
+});

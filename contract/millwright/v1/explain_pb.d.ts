@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Claim } from "./power_shelf_pb.js";
 
@@ -197,6 +197,13 @@ export declare type NextCommand = Message<"millwright.v1.NextCommand"> & {
    * @generated from field: string why = 2;
    */
   why: string;
+
+  /**
+   * The call that does the same; absent where the command only reads, or does what no single call does.
+   *
+   * @generated from field: millwright.v1.ActionCall call = 3;
+   */
+  call?: ActionCall | undefined;
 };
 
 /**
@@ -204,6 +211,40 @@ export declare type NextCommand = Message<"millwright.v1.NextCommand"> & {
  * Use `create(NextCommandSchema)` to create a new message.
  */
 export declare const NextCommandSchema: GenMessage<NextCommand>;
+
+/**
+ * A call of this API, ready to be made but for what only the caller knows.
+ *
+ * @generated from message millwright.v1.ActionCall
+ */
+export declare type ActionCall = Message<"millwright.v1.ActionCall"> & {
+  /**
+   * `package.Service/Method`.
+   *
+   * @generated from field: string method = 1;
+   */
+  method: string;
+
+  /**
+   * The request as JSON, with the names of the contract. A `request_id` is the caller's own, and not in it.
+   *
+   * @generated from field: google.protobuf.Struct request = 2;
+   */
+  request?: JsonObject | undefined;
+
+  /**
+   * Fields of the request that the caller has yet to give, such as comment.
+   *
+   * @generated from field: repeated string missing = 3;
+   */
+  missing: string[];
+};
+
+/**
+ * Describes the message millwright.v1.ActionCall.
+ * Use `create(ActionCallSchema)` to create a new message.
+ */
+export declare const ActionCallSchema: GenMessage<ActionCall>;
 
 /**
  * Why a thing is as it is, and what to do about it.

@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { ActionCall } from "./explain_pb.js";
 
 /**
  * Describes the file millwright/v1/fleet_node.proto.
@@ -1430,6 +1431,13 @@ export declare type FleetNodeDetail = Message<"millwright.v1.FleetNodeDetail"> &
    * @generated from field: millwright.v1.FleetAgent agent = 6;
    */
   agent?: FleetAgent | undefined;
+
+  /**
+   * The call that does what next_command does; absent where there is none.
+   *
+   * @generated from field: millwright.v1.ActionCall next_call = 7;
+   */
+  nextCall?: ActionCall | undefined;
 };
 
 /**

@@ -1,5 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ClaimLinkSchema, ExplainResponseSchema } from "../../../contract/millwright/v1/explain_pb.js";
+import type {
+  ActionCallSchema,
+  ClaimLinkSchema,
+  ExplainResponseSchema,
+} from "../../../contract/millwright/v1/explain_pb.js";
+import { callOf } from "../../services/explain/command-call.ts";
 import type { ClaimLink, Explanation } from "../../services/explain/explain.ts";
 import { timestampOf } from "../convert/fields.ts";
 
@@ -12,9 +17,17 @@ export const explanationOf = (explanation: Explanation): MessageInitShape<typeof
     since: timestampOf(since),
     claims: claims.map(claimLinkOf),
     ...(lastFailure && { lastFailure: { ...lastFailure, at: timestampOf(lastFailure.at) } }),
-    nextCommands: nextCommands.map((one) => ({ ...one })),
+    nextCommands: nextCommands.map(({ command, why }) => ({ command, why, ...withCall("call", command) })),
   };
 };
+
+/** The call behind a command, in a field of that name; nothing where there is none. */
+export function withCall<F extends string>(field: F, command: string) {
+  const call = callOf(command);
+  return (call && { [field]: { ...call, missing: [...call.missing] } }) as
+    | { readonly [name in F]: MessageInitShape<typeof ActionCallSchema> }
+    | undefined;
+}
 
 const claimLinkOf = ({ thing, holder, since, reason }: ClaimLink): MessageInitShape<typeof ClaimLinkSchema> => ({
   thingKind: thing.kind,

@@ -9,6 +9,7 @@ import type { FleetAgentView, FleetJobView, FleetNodeRecord, FleetNodeView } fro
 import type { OnboardingPreview } from "../../../services/fleet/previews/onboard-preview.ts";
 import type { ListedTask } from "../../../services/fleet/tasks.ts";
 import { durationOf, timestampOf } from "../../convert/fields.ts";
+import { withCall } from "../explanation-messages.ts";
 
 export const fleetNodeOf = (node: FleetNodeRecord): MessageInitShape<typeof FleetNodeSchema> => {
   const { id, site, profile, sku, hostname, mode, machineId, createdBy, facts } = node;
@@ -34,6 +35,7 @@ export const fleetNodeDetailOf = ({
   ...(job && { job: jobOf(job) }),
   ...(maas && { maas: { state: maas.observed, statusName: maas.statusName, seenAt: timestampOf(maas.seenAt) } }),
   nextCommand: next.command,
+  ...withCall("nextCall", next.command),
   nextWhy: next.why,
   ...(agent && { agent: agentOf(agent) }),
 });

@@ -7,6 +7,14 @@ const STRICTER: Partial<Record<SettingKey, string>> = {
     'BMCs and Ironic whose address on record is http:// are not called; "true" calls them as before, with their passwords unencrypted',
   "install.armed_for":
     'an approved node that boots later than that waits for "millwright node arm" or a power action; "3650d" lets it install whenever it boots',
+  "install.token_binding":
+    'tokens and seeds of a boot are good from the subnet of the address that asked for its script, and two addresses that ask make the boot contested; "off" takes them from anywhere',
+  "limits.connections": "each listener takes no more connections at a time; a higher number admits more",
+  "limits.connections_per_address":
+    "one address has no more connections to a listener; a higher number admits more, and load balancers belong into trusted_proxies",
+  "limits.headers_timeout":
+    "handshakes and headers that take longer end their connection; a longer time waits for them",
+  "limits.idle_session": "HTTP/2 connections without calls end after that; a longer time keeps them",
   "install.require_report_tokens":
     'reports of installers that show neither the token of their boot ("${token}" in a command line, "report_token" in a report) nor a bearer of role operator are refused; "false" takes them as before',
   "auth.token_max_age":

@@ -183,10 +183,19 @@ export const vaultPaths = (): ValueKind<readonly string[]> =>
     /^[A-Za-z0-9_-]+(\/[A-Za-z0-9_.-]+)*$/,
   );
 
+/** What the server itself is given as a secret. */
+const OWN_SECRETS = ["MILLWRIGHT_DATABASE_URL", "MILLWRIGHT_AUTH_TOKENS"];
+
 /** Long enough not to be everybody's. */
 export const prefix = (): ValueKind<string> =>
-  kind("the beginning of a variable's name, of at least 3 letters, digits and underscores; empty for none", (raw) =>
-    typeof raw === "string" && /^([A-Za-z_][A-Za-z0-9_]{2,})?$/.test(raw.trim()) ? raw.trim() : undefined,
+  kind(
+    "the beginning of a variable's name, of at least 3 letters, digits and underscores; no setting may begin so; empty for none",
+    (raw) =>
+      typeof raw === "string" &&
+      /^([A-Za-z_][A-Za-z0-9_]{2,})?$/.test(raw.trim()) &&
+      (raw.trim() === "" || !OWN_SECRETS.some((name) => name.startsWith(raw.trim())))
+        ? raw.trim()
+        : undefined,
   );
 
 export const hostNames = (): ValueKind<readonly string[]> =>

@@ -1,3 +1,4 @@
+import { join, relative } from "node:path";
 import type { SecretReferences } from "../capabilities/secrets/secret-references.ts";
 import { type Config, isLoopback } from "../config.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -7,11 +8,19 @@ import type { VaultSettings } from "../providers/references/vault.ts";
 import { readCaCertificates } from "./ca-certificates.ts";
 
 /** Where credentials may be kept outside of the database, as the configuration says. */
-export const wireReferences = (config: Config, clock: Clock): SecretReferences =>
-  createSecretReferences(
+export function wireReferences(config: Config, clock: Clock): SecretReferences {
+  const keyFile = config.secretKeyFile ?? join(config.dataDir, "secret-key");
+  const root = config.secrets.fileRoots.find((each) => !relative(each, keyFile).startsWith(".."));
+  if (root !== undefined)
+    throw new AppError("failed_precondition", `secrets.file_roots: ${root} holds the secret key, ${keyFile}`, {
+      field: "secrets.file_roots",
+      next: "name a directory that holds nothing but credentials",
+    });
+  return createSecretReferences(
     { fileRoots: config.secrets.fileRoots, envPrefix: config.secrets.envPrefix, vault: vaultOf(config) },
     { clock },
   );
+}
 
 function vaultOf({ secrets }: Config): VaultSettings | null {
   const {

@@ -14,6 +14,8 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { type CommandDescription, describeCommands } from "../../../src/cli/describe.ts";
 import { createFakeTerminal, runAgainst } from "../../support/cli/fake-terminal.ts";
+import { startHostileRest } from "../../support/cli/hostile-rest.ts";
+import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 /**
  * Every text of every answer is hostile: a formula, colours and cursor moves that ours look like, others, a change of direction, a line break
@@ -118,6 +120,12 @@ function* leaves(command: CommandDescription, path: readonly string[] = []): Gen
 const services = await servicesOfContract();
 const commands = [...leaves(describeCommands())].filter((line) => !NOT_THESE.test(line.join(" ")));
 
+let rest: Awaited<ReturnType<typeof startHostileRest>>;
+beforeAll(async () => {
+  rest = await startHostileRest(HOSTILE);
+});
+afterAll(() => rest.close());
+
 async function run(line: readonly string[], isTTY: boolean) {
   const terminal = createFakeTerminal({
     isTTY,
@@ -131,7 +139,7 @@ async function run(line: readonly string[], isTTY: boolean) {
     if (streams > 1) terminal.interrupt();
   };
   const timer = setTimeout(() => terminal.interrupt(), 1_500);
-  await runAgainst(hostileServer(services, onStream), line, { terminal });
+  await runAgainst(hostileServer(services, onStream), [...line, "--server", rest.url], { terminal });
   clearTimeout(timer);
   return { out: terminal.out(), err: terminal.err() };
 }
@@ -167,7 +175,7 @@ test.each(Object.keys(FAULTS))(
       if (fault !== undefined) faults.push(`${line}: ${fault}`);
     }
     expect(faults).toEqual([]);
-    expect(printed.length).toBeGreaterThan(100);
+    expect(printed.length).toBeGreaterThan(115);
   },
   120_000,
 );

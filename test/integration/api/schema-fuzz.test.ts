@@ -27,7 +27,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31)
 /** Each round calls everything once. FUZZ_ROUNDS=100 looks longer. */
 const ROUNDS = Number(process.env.FUZZ_ROUNDS ?? 4);
 const AT_ONCE = 8;
-const MOST_GROWTH = 48 * 2 ** 20;
+const MOST_GROWTH = 24 * 2 ** 20;
 
 let database: TestDatabase;
 let directory: string;

@@ -19,6 +19,7 @@ export type Schemas = Readonly<Record<string, JsonSchema>>;
 
 /** A value of that schema; now and then one that is not. */
 export function randomJson(fuzz: Fuzz, schemas: Schemas, schema: JsonSchema): unknown {
+  fuzz.values.oddness = fuzz.random.chance(0.6) ? 0.02 : 0.3;
   const value = instance(fuzz, schemas, schema, "", 0);
   return fuzz.random.chance(0.25) ? mutated(fuzz, value) : value;
 }

@@ -22,7 +22,8 @@ export interface Fuzz {
 export function randomMessage(fuzz: Fuzz, schema: DescMessage, depth = 0): Message {
   const message = create(schema);
   const fields = reflect(schema, message);
-  const isFull = fuzz.random.chance(0.3);
+  if (depth === 0) fuzz.values.oddness = fuzz.random.chance(0.6) ? 0.02 : 0.3;
+  const isFull = fuzz.random.chance(0.5);
   for (const field of schema.fields) if (isFull || fuzz.random.chance(0.6)) fill(fuzz, fields, field, depth);
   return message;
 }

@@ -93,6 +93,23 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     expect(faults).toEqual([]);
   });
 
+  test("machines are switched off together: what that reaches is shown first, and what came of each after", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/machines?filter=machine_id IN (m-rack1-13, m-rack1-14)`);
+    await page.getByText("2 machines").waitFor();
+    await page.getByRole("checkbox", { name: "Select m-rack1-13" }).check();
+    await page.getByRole("checkbox", { name: "Select m-rack1-14" }).check();
+    await page.getByRole("button", { name: "Power off 2 machines …" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("m-rack1-13, m-rack1-14").waitFor();
+    await dialog.getByText("rack-1", { exact: true }).waitFor();
+    await dialog.getByRole("button", { name: "Power off 2 machines", exact: true }).click();
+    await dialog.getByText("2 begun, 0 refused").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    await page.getByText("off", { exact: true }).nth(1).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   test("events are the newest first, and live", async () => {
     const { page, faults } = await bench.signedIn();
     await page.goto(`${bench.server.httpUrl}/events?kinds=machine&actors=dev`);

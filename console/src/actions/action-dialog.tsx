@@ -8,6 +8,7 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import type { Action } from "./action.ts";
 import classes from "./action-dialog.module.css";
 import { fieldsToAsk, REQUEST_ID, takesRequestId } from "./action-fields.ts";
+import { Results } from "./results.tsx";
 
 interface ActionDialogProps {
   readonly action: Action;
@@ -16,7 +17,7 @@ interface ActionDialogProps {
 
 /** Says what will be done, shows what it would do, asks for what the call takes beside, and does it once. */
 export function ActionDialog({ action, onClose }: ActionDialogProps) {
-  const { label, says, method, request, cli, isDangerous = false, preview, leadsTo } = action;
+  const { label, says, method, request, cli, isDangerous = false, preview, leadsTo, resultsOf } = action;
   const [given, setGiven] = useState<Readonly<Record<string, string | boolean>>>({});
   const [requestId] = useState(newRequestId);
   const navigate = useNavigate();
@@ -24,6 +25,7 @@ export function ActionDialog({ action, onClose }: ActionDialogProps) {
   const doing = useMutation({
     mutationFn: () => callMethod(method, { ...whole, ...(takesRequestId(method) && { [REQUEST_ID]: requestId }) }),
     onSuccess: (answer) => {
+      if (resultsOf) return;
       onClose();
       const place = leadsTo?.(answer);
       if (place !== undefined) void navigate({ href: place });
@@ -33,6 +35,12 @@ export function ActionDialog({ action, onClose }: ActionDialogProps) {
     event.preventDefault();
     doing.mutate();
   };
+  if (resultsOf && doing.data !== undefined)
+    return (
+      <Modal opened onClose={onClose} title={label} size="lg">
+        <Results results={resultsOf(doing.data)} onClose={onClose} />
+      </Modal>
+    );
   return (
     <Modal opened onClose={onClose} title={label} size="lg" returnFocus>
       <form className={classes.form} onSubmit={submit}>

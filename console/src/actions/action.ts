@@ -15,8 +15,22 @@ export interface Action<M extends DescMethodUnary = DescMethodUnary> {
   readonly isDangerous?: boolean;
   /** What it would do as things are now. */
   readonly preview?: ReactNode;
+  /** What came of each of several things; they are shown in the dialog. Absent: it was one thing. */
+  readonly resultsOf?: (answer: unknown) => readonly ActionResult[];
   /** Where to go once it is done. */
   readonly leadsTo?: (answer: unknown) => string | undefined;
+}
+
+/** What came of one thing of several. */
+export interface ActionResult {
+  readonly kind: string;
+  readonly id: string;
+  /** The run that does it. */
+  readonly runId?: string;
+  /** Why nothing is done with it; empty where something is. */
+  readonly refusal: string;
+  /** The command that helps. */
+  readonly next: string;
 }
 
 /** Keeps the types of method and request together. */

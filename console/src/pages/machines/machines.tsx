@@ -1,6 +1,10 @@
+import { Button } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import type { Machine } from "../../../../contract/baremetal/v1/baremetal_pb.js";
-import { MachineService } from "../../../../contract/millwright/v1/machine_pb.js";
+import { MachinePowerService, MachineService } from "../../../../contract/millwright/v1/machine_pb.js";
+import { ActionBar } from "../../actions/action-bar.tsx";
+import { nameOfMethod } from "../../api/call-method.ts";
 import { clientOf } from "../../api/services.ts";
 import { type Column, DataTable } from "../../lists/data-table.tsx";
 import { FilterBar } from "../../lists/filter-bar.tsx";
@@ -11,8 +15,11 @@ import { CopyAs, shellWord } from "../../parts/copy-as.tsx";
 import { PageHead } from "../../parts/page-head.tsx";
 import { StateChip } from "../../parts/state-chip.tsx";
 import { shortId, ThingLink } from "../../parts/thing-link.tsx";
+import { useMe } from "../../shell/me.tsx";
 import { pathOfThing } from "../thing-path.ts";
+import { bulkActionsOf, MOST_AT_ONCE } from "./bulk-actions.tsx";
 import { remarkOf, standingOf } from "./machine-state.ts";
+import classes from "./machines.module.css";
 
 const idOf = ({ machineId }: Machine): string => machineId;
 
@@ -84,10 +91,47 @@ const Place = ({ rack, slot }: { readonly rack: string; readonly slot: string })
     </>
   );
 
+/** Those that are selected stay as they were when they were: what is done is done to them, and to no others. */
+const freeze = (
+  before: ReadonlyMap<string, Machine>,
+  ids: ReadonlySet<string>,
+  rows: readonly Machine[],
+): ReadonlyMap<string, Machine> =>
+  new Map(
+    [...ids].flatMap((id) => {
+      const machine = before.get(id) ?? rows.find(({ machineId }) => machineId === id);
+      return machine ? [[id, machine] as const] : [];
+    }),
+  );
+
+interface SelectionProps {
+  readonly machines: readonly Machine[];
+  readonly onClear: () => void;
+}
+
+function Selection({ machines, onClear }: SelectionProps) {
+  const isTooMany = machines.length > MOST_AT_ONCE;
+  return (
+    <div className={classes.selection} role="toolbar" aria-label="Selected machines">
+      <strong>{machines.length.toLocaleString("en")} selected</strong>
+      {isTooMany ? (
+        <span>at most {MOST_AT_ONCE} at a time</span>
+      ) : (
+        <ActionBar actions={bulkActionsOf(machines)} shown={3} isSecondary />
+      )}
+      <Button size="xs" variant="subtle" onClick={onClear}>
+        Clear
+      </Button>
+    </div>
+  );
+}
+
 /** All machines, as the server filters and sorts them. */
 export function Machines() {
   const { filter, orderBy, setFilter, setOrder } = useListSearch();
   const navigate = useNavigate();
+  const { may } = useMe();
+  const [frozen, setFrozen] = useState<ReadonlyMap<string, Machine>>(new Map());
   const list = usePagedList({ kind: "machine", filter, orderBy, read, idOf, idField: "machine_id" });
   const cli = [
     "millwright machine list",
@@ -121,6 +165,7 @@ export function Machines() {
         isOld={list.isOld}
         onReadAgain={list.readAgain}
       />
+      {frozen.size > 0 && <Selection machines={[...frozen.values()]} onClear={() => setFrozen(new Map())} />}
       <DataTable
         label="Machines"
         columns={columns}
@@ -134,6 +179,10 @@ export function Machines() {
           const to = pathOfThing("machine", machineId);
           if (to !== undefined) void navigate({ to });
         }}
+        selected={new Set(frozen.keys())}
+        {...(may.has(nameOfMethod(MachinePowerService.method.setMachinePower)) && {
+          onSelect: (ids: ReadonlySet<string>) => setFrozen(freeze(frozen, ids, list.items)),
+        })}
         onEnd={list.readMore}
         empty={list.isLoading ? "Reading …" : filter === "" ? "No machine is registered." : "No machine is so."}
       />

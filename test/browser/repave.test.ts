@@ -110,6 +110,20 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     expect(faults).toEqual([]);
   });
 
+  test("a server that was started again is found again, without loading the page or signing in", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/machines?filter=machine_id=m-rack1-15`);
+    await page.getByText("1 machines").waitFor();
+    await page.evaluate("window.isSamePage = true");
+    await bench.restart();
+    await page.getByText("live", { exact: true }).waitFor();
+    const moved = "millwright.v1.MachineLifecycleService/EnterMaintenance";
+    await bench.server.ask(moved, { machine_id: "m-rack1-15", comment: "after the restart" }, bench.token);
+    await page.getByRole("button", { name: /^MAINTENANCE/ }).waitFor();
+    expect(await page.evaluate("window.isSamePage")).toBe(true);
+    expect(faults).toEqual([]);
+  }, 180_000);
+
   test("events are the newest first, and live", async () => {
     const { page, faults } = await bench.signedIn();
     await page.goto(`${bench.server.httpUrl}/events?kinds=machine&actors=dev`);

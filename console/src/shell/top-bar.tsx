@@ -27,7 +27,8 @@ export function TopBar({ isMenuOpen, onMenu }: TopBarProps) {
   ]);
   // Whoever presses the key goes on typing: the box must be there at once. The page itself comes first.
   useEffect(() => {
-    const timer = window.setTimeout(() => void loadSearch(), 1_000);
+    // While the server is away it cannot be had; who opens it then has it loaded then.
+    const timer = window.setTimeout(() => void loadSearch().catch(() => undefined), 1_000);
     return () => window.clearTimeout(timer);
   }, []);
   const close = () => setOverlay(undefined);

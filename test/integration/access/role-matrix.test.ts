@@ -146,6 +146,7 @@ test("each method that not all roles may call is in a group, but for those that 
   expect(ungrouped.filter((key) => !key.includes("/internal/v1/")).sort()).toEqual([
     "millwright.v1.SecretKeyService/ListSecretKeys",
     "millwright.v1.SecretKeyService/RotateSecretKey",
+    "millwright.v1.SessionService/RevokeSession",
     "millwright.v1.TokenService/CreateToken",
     "millwright.v1.TokenService/RevokeToken",
   ]);

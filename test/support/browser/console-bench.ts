@@ -15,6 +15,8 @@ export interface ConsoleBench {
   readonly token: string;
   /** A page on which somebody has signed in with a token, the administrator's unless told. */
   signedIn(options?: Parameters<TestBrowser["open"]>[0] & { readonly token?: string }): Promise<Viewed>;
+  /** Stops the server in good order, and starts it again at the same place. */
+  restart(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -22,12 +24,20 @@ export interface ConsoleBench {
 export async function openConsoleBench(env: Readonly<Record<string, string>> = {}): Promise<ConsoleBench> {
   const bench: ProcessBench = openProcessBench();
   const database: TestDatabase = await createTestDatabase();
-  const server = await startServerProcess(bench, { command: "dev", databaseUrl: database.url, env });
+  const options = { command: "dev", databaseUrl: database.url } as const;
+  let server = await startServerProcess(bench, { ...options, env });
+  const stop = async () => {
+    server.process.signal("SIGTERM");
+    await server.process.exited;
+  };
   const [, link = ""] = await server.process.said(/console\s+(\S+)/);
   const token = devTokenOf(server);
   const browser = await startBrowser();
   return {
-    ...{ server, browser, link, token },
+    ...{ browser, link, token },
+    get server() {
+      return server;
+    },
     async signedIn({ token: given = token, ...options } = {}) {
       const viewed = await browser.open(options);
       const { page } = viewed;
@@ -37,10 +47,14 @@ export async function openConsoleBench(env: Readonly<Record<string, string>> = {
       await page.getByRole("heading", { name: "Overview" }).waitFor();
       return viewed;
     },
+    async restart() {
+      const { host } = new URL(server.httpUrl);
+      await stop();
+      server = await startServerProcess(bench, { ...options, env: { ...env, MILLWRIGHT_HTTP_LISTEN: host } });
+    },
     async close() {
       await browser.close();
-      server.process.signal("SIGTERM");
-      await server.process.exited;
+      await stop();
       await bench.close();
       await database.drop();
     },

@@ -1,0 +1,41 @@
+import { definePage } from "../page.ts";
+
+export const plansPage = definePage({
+  path: "/plans",
+  title: "Plans",
+  nav: { group: "work" },
+  needs: "millwright.v1.PlanCatalogService/ListPlans",
+  load: async () => (await import("./plans.tsx")).Plans,
+});
+
+export const imagesPage = definePage({
+  path: "/images",
+  title: "Images",
+  nav: { group: "system" },
+  needs: "millwright.v1.ImageService/ListImages",
+  load: async () => (await import("./images.tsx")).Images,
+});
+
+export const clustersPage = definePage({
+  path: "/clusters",
+  title: "Clusters",
+  nav: { group: "system" },
+  needs: "millwright.v1.ClusterService/ListClusters",
+  load: async () => (await import("./clusters.tsx")).Clusters,
+});
+
+export const sitesPage = definePage({
+  path: "/sites",
+  title: "Sites",
+  nav: { group: "system" },
+  needs: "millwright.v1.FleetService/ListSites",
+  load: async () => (await import("./sites.tsx")).Sites,
+});
+
+export const tokensPage = definePage({
+  path: "/tokens",
+  title: "Tokens",
+  nav: { group: "system" },
+  needs: "millwright.v1.TokenService/ListTokens",
+  load: async () => (await import("./tokens.tsx")).Tokens,
+});

@@ -20,6 +20,9 @@ const FAILED = 1;
 const build = readBuild(ROOT);
 const { version } = build;
 
+/** No setting, since it must not stay: the database was restored from a backup, in a way that it does not show. */
+const RESTORED = "--restored";
+
 const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<number> } = {
   dev(argv) {
     const { own, rest } = takeSimulatorFlags(argv);
@@ -29,12 +32,16 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
       return dev;
     });
   },
-  serve: (argv) =>
-    runUntilStopped("serve", argv.map(spellOut), async (options) => {
-      const server = await startServer(options);
+  serve(argv) {
+    const restored = argv.includes(RESTORED);
+    const rest = argv.filter((word) => word !== RESTORED).map(spellOut);
+    return runUntilStopped("serve", rest, async (options) => {
+      if (restored) options.log.warn({}, `${RESTORED} is for one start: leave it out at the next one`);
+      const server = await startServer({ ...options, restored });
       process.stdout.write(`Millwright ${version} is ready: ${listening(server)}\n`);
       return server;
-    }),
+    });
+  },
   sim: runSimulator,
   config: checkConfig,
 };

@@ -12,6 +12,7 @@ counterparts=(
   "has_python_grpc|python3 python3-grpcio python3-protobuf|a gRPC client that we did not write"
   "has_ironic|python3-ironic python3-sushy|OpenStack's Ironic as provider of machines"
   "has_maas_client|golang-go golang-github-juju-gomaasapi-dev|Juju's MAAS client, that we did not write"
+  "has_postgres|postgresql|a PostgreSQL that we did not pack, with its own backups"
   "has_dnsmasq|dnsmasq-base|configurations for a DHCP server that we did not write"
   "has_busybox|busybox-static cpio|the environment that installs images and erases disks"
   "has_installer_tools|genisoimage xorriso isolinux syslinux syslinux-common mtools dosfstools dropbear-bin|an installer that is not ours"
@@ -24,6 +25,7 @@ has_curl() { command -v curl; }
 has_kubectl() { command -v kubectl; }
 has_ipmi() { command -v ipmitool && command -v ipmi_sim; }
 has_maas_client() { command -v go && test -d /usr/share/gocode/src/github.com/juju/gomaasapi; }
+has_postgres() { test -x "$(ls -d /usr/lib/postgresql/*/bin/pg_dump | tail -1)"; }
 has_dnsmasq() { test -x /usr/sbin/dnsmasq; }
 has_busybox() { command -v busybox && command -v cpio; }
 has_virtual_machines() {

@@ -2,8 +2,8 @@ import { CAUSE_WORDS } from "../../src/kernel/causes.ts";
 import { operatorsOf, typeNameOf, wordsOf } from "../../src/kernel/filter/fields.ts";
 import { printOrderBy } from "../../src/kernel/filter/order-by.ts";
 import { FILTER_LIMITS } from "../../src/kernel/filter/parse-filter.ts";
+import { CATALOG_LISTINGS } from "../../src/wiring/surfaces/catalog-lists.ts";
 import { allThings } from "../../src/wiring/things/all-things.ts";
-import { CATALOG_LISTINGS } from "../../src/wiring/things/catalog-lists.ts";
 import type { AnyListing } from "../../src/wiring/things/thing.ts";
 import { code, page, pageHead, table } from "./markdown.ts";
 

@@ -1,5 +1,6 @@
 import type { Allowed } from "../../src/api/auth/access.ts";
 import { AGENT_ROLE, expandRoles, ROLES, type Role } from "../../src/services/call/roles.ts";
+import { HELD_METHODS } from "../../src/wiring/restore/held-methods.ts";
 import { access } from "../../src/wiring/things/all-things.ts";
 import { code, page, pageHead, table } from "./markdown.ts";
 
@@ -30,6 +31,9 @@ export function rolesPage(): string {
         return [code(role), carried.length === 0 ? "no other" : carried.map(code).join(", ")];
       }),
     ),
+    "## Held while a restored backup is under review",
+    "They reach devices, or begin something that does, and answer FAILED_PRECONDITION until the review has ended (`millwright restore review`).",
+    [...HELD_METHODS].map((method) => `- ${code(method)}`).join("\n"),
     [...Map.groupBy(keys, groupOf)].flatMap(([group, rows]) => [
       `## ${group}`,
       table(

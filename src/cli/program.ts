@@ -26,6 +26,7 @@ import { addPlanCommands } from "./commands/plan/plan.ts";
 import { addPowerShelfCommands } from "./commands/power-shelf/power-shelf.ts";
 import { addRackCommands } from "./commands/rack/rack.ts";
 import { addRackFirmwareCommands } from "./commands/rack-firmware/rack-firmware.ts";
+import { addRestoreCommands } from "./commands/restore/restore.ts";
 import { addRunCommands } from "./commands/run/run.ts";
 import { addSearchCommand } from "./commands/search/search.ts";
 import { addSecretsCommands } from "./commands/secrets/secrets.ts";
@@ -128,6 +129,7 @@ export function createProgram(options: ProgramOptions): Command {
   addAuthCommands(program, run);
   addAuditCommands(program, run);
   addSecretsCommands(program, run);
+  addRestoreCommands(program, run);
   addSystemCommand(program, run);
   addServerCommands(program, run, vocabulary);
   addCompletionCommand(program, run);

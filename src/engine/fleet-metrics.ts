@@ -6,6 +6,8 @@ import type { ThingStores } from "../store/lifecycle/things.ts";
 import { countTroubles } from "../store/lifecycle/troubles.ts";
 import { countBanners, countMachineTroubles } from "../store/machine/conditions.ts";
 import type { Queryable } from "../store/postgres/database.ts";
+import { countParkedByKind } from "../store/restore/parked.ts";
+import { findLiveReview } from "../store/restore/reviews.ts";
 import type { Collect } from "../telemetry/metrics.ts";
 
 /** The gauges that only the database knows: things by state, above SLA, in trouble, requested, waiting for claims, conditions of machines, work depth, contested boots, age of the journal's horizon. */
@@ -18,7 +20,7 @@ export function createFleetCollector({
 }): Collect {
   return async () => {
     const kinds = [...stores.keys()];
-    const [states, troubles, machineTroubles, requests, depths, waits, conditions, contested, horizon] =
+    const [states, troubles, machineTroubles, requests, depths, waits, conditions, contested, horizon, review, parked] =
       await Promise.all([
         Promise.all(
           [...stores].map(async ([kind, store]) => (await countStates(db, store)).map((count) => ({ kind, ...count }))),
@@ -39,6 +41,8 @@ export function createFleetCollector({
         countBanners(db),
         countContestedBoots(db),
         horizonAge(db),
+        findLiveReview(db),
+        countParkedByKind(db),
       ]);
     const counts = states.flat();
     const inTrouble = troubles.flat();
@@ -81,6 +85,11 @@ export function createFleetCollector({
       millwright_work_oldest_due_seconds: depths.map(({ kind, oldestDueSeconds }) => ({
         labels: { kind },
         value: oldestDueSeconds,
+      })),
+      millwright_restore_review: [{ labels: {}, value: review ? 1 : 0 }],
+      millwright_restore_parked: kinds.map((kind) => ({
+        labels: { kind },
+        value: parked.find((one) => one.kind === kind)?.things ?? 0,
       })),
       millwright_journal_horizon_age_seconds: [{ labels: {}, value: horizon }],
     };

@@ -9,6 +9,7 @@ import type { SealKey } from "../store/lifecycle/seals/journal-seals.ts";
 import type { ThingStores } from "../store/lifecycle/things.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
+import { forgetWitnesses } from "../store/restore/witness.ts";
 import { forgetDocuments } from "../store/run/run-documents.ts";
 
 const EVERY = hours(1);
@@ -69,6 +70,9 @@ export async function forgetOld(
       return { examined: removed, removed };
     },
   };
+  await forgetWitnesses(db).catch((err: unknown) =>
+    log.warn({ err }, "old witnesses of the database could not be removed"),
+  );
   for (const [what, forget] of Object.entries(tasks)) {
     try {
       let total = 0;

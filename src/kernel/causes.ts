@@ -1,5 +1,6 @@
 import type { CauseFacts, FactName, Peer } from "./causes/facts.ts";
 import { FLEET_CAUSES } from "./causes/fleet-causes.ts";
+import { RESTORE_CAUSES } from "./causes/restore-causes.ts";
 
 export { type CauseFacts, FACTS, type FactName, PEERS, type Peer } from "./causes/facts.ts";
 
@@ -413,6 +414,7 @@ export const CAUSES = {
     disposition: "fail",
     facts: [],
   },
+  ...RESTORE_CAUSES,
   changed_meanwhile: {
     doc: "Somebody else changed the same thing in the middle of the work.",
     helps: "Find out who else works on the device; then retry.",

@@ -56,6 +56,16 @@ export const METRICS = {
     labels: ["kind"],
     doc: "Things that wait for a device that somebody else works on. The same on every replica.",
   },
+  millwright_restore_review: {
+    type: "gauge",
+    labels: [],
+    doc: "1 while a restored backup is under review: nothing that was under way goes on, and devices take no commands. The same on every replica.",
+  },
+  millwright_restore_parked: {
+    type: "gauge",
+    labels: ["kind"],
+    doc: "Things that wait in a restore review for a decision. The same on every replica.",
+  },
   millwright_racks_waiting_for_maintenance: {
     type: "gauge",
     labels: ["cause"],

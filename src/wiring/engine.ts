@@ -6,6 +6,7 @@ import { type Config, publicUrlsOf } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
 import { collectUnsealed, runSealing } from "../engine/journal-sealing.ts";
+import { RestoreBeats } from "../engine/restore-beats.ts";
 import { runRetention } from "../engine/retention.ts";
 import { collectSecretKeys, runSecretKeys } from "../engine/secret-keys.ts";
 import { superviseLoops } from "../engine/supervisor.ts";
@@ -26,6 +27,7 @@ import { openSealKey } from "../store/lifecycle/seals/journal-seals.ts";
 import type { ThingStores } from "../store/lifecycle/things.ts";
 import { measureChecks } from "../store/machine/condition-checks.ts";
 import type { Database } from "../store/postgres/database.ts";
+import type { RestoreWatch } from "../store/restore/restore-watch.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { observeChecks, observeDeviceCalls, observeEngine, observeSteps } from "../telemetry/observers.ts";
 import { readCaCertificates } from "./ca-certificates.ts";
@@ -89,6 +91,8 @@ export interface EngineWiring {
   /** Where simulated nodes reach the server, once it is up. Absent: there are none. */
   readonly simulatedNodesAt?: { readonly url: string | null };
   readonly things: readonly ThingParts[];
+  /** Absent: nobody asks whether the database was restored. */
+  readonly watch?: RestoreWatch;
   /** Absent: nobody signs in here. */
   readonly tokenUses?: TokenUses;
 }
@@ -248,10 +252,8 @@ export function startEngine(wiring: EngineWiring): Engine {
   });
   const tail = new JournalTail({ db, log, most: config.watch.most });
   collectLoops(wiring, tail);
-  const nudgeAll = () => {
-    controller.nudge();
-    tail.nudge();
-  };
+  const beats = wiring.watch && new RestoreBeats({ db, log, watch: wiring.watch });
+  const nudgeAll = () => void [beats, controller, tail].forEach((loop) => void loop?.nudge());
   const loops = superviseLoops(
     {
       controller: (signal) => controller.run(signal),
@@ -263,6 +265,7 @@ export function startEngine(wiring: EngineWiring): Engine {
         await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
         if (!signal.aborted) await once(signal, "abort");
       },
+      ...(beats && { restore: (signal: AbortSignal) => beats.run(signal) }),
       ...upkeepLoops(wiring),
     },
     log,

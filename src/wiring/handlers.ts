@@ -7,11 +7,11 @@ import { hours } from "../kernel/time/duration.ts";
 import { noCredentials } from "../store/access/no-credentials.ts";
 import { type ReachedBmc, signInToBmcs } from "../store/device/bmc-credentials.ts";
 import type { WiredTarget } from "./run-targets.ts";
-import { allThings } from "./things/all-things.ts";
+import { allThings, storesOf } from "./things/all-things.ts";
 import type { HandlerTools, ThingParts } from "./things/thing.ts";
 
 /** Left out: the system's clock, and an hour for an attempt at a network install. */
-export type HandlerWiring = Omit<HandlerTools, "signIn" | "clock" | "installTimeout" | "runTargets"> &
+export type HandlerWiring = Omit<HandlerTools, "signIn" | "clock" | "installTimeout" | "runTargets" | "stores"> &
   Partial<Pick<HandlerTools, "clock" | "installTimeout">>;
 
 /** The handlers of every lifecycle, with what they need of the world around them. */
@@ -19,7 +19,7 @@ export function wireHandlers(
   wiring: HandlerWiring,
   things: readonly ThingParts[] = allThings,
 ): ReadonlyMap<string, HandlerOf> {
-  const tools: HandlerTools = { ...commonTo(wiring), runTargets: wireRunTargets(wiring, things) };
+  const tools: HandlerTools = { ...commonTo(wiring, things), runTargets: wireRunTargets(wiring, things) };
   return new Map(
     things.flatMap(({ store, handlers }) => {
       const handlerOf = handlers?.(tools);
@@ -34,10 +34,11 @@ export function wireRunTargets(
   things: readonly ThingParts[] = allThings,
 ): readonly WiredTarget[] {
   const { runs } = wiring;
-  return runs ? things.flatMap(({ runTarget }) => runTarget?.({ ...commonTo(wiring), runs }) ?? []) : [];
+  return runs ? things.flatMap(({ runTarget }) => runTarget?.({ ...commonTo(wiring, things), runs }) ?? []) : [];
 }
 
-const commonTo = (wiring: HandlerWiring) => ({
+const commonTo = (wiring: HandlerWiring, things: readonly ThingParts[]) => ({
+  stores: storesOf(things),
   clock: systemClock,
   installTimeout: hours(1),
   ...wiring,

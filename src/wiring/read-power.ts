@@ -1,5 +1,7 @@
+import type { BootSeen } from "../capabilities/computer-system.ts";
 import type { PowerState } from "../capabilities/power-control.ts";
 import { need } from "../capabilities/provider.ts";
+import type { Duration } from "../kernel/time/duration.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { StepTargets } from "../runs/model/targets.ts";
 import { withFakeEndpoints } from "./fake-machines.ts";
@@ -19,9 +21,20 @@ export const wireReadPower =
   async (machine: Machine, signal: AbortSignal): Promise<PowerState> => {
     const seen = withFakeEndpoints(machine);
     const { power } = need(hardware.providerOf(seen.spec) ?? { name: seen.spec.provider, can: {} }, ["power"]);
-    return power.readPower(await targetsOf(seen).bmc(), {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(LONGEST_MS)]),
-      mayTouchDevice: (wanted) => wanted,
-      subject: `machine ${machine.id}`,
-    });
+    return power.readPower(await targetsOf(seen).bmc(), callFor(machine, signal));
   };
+
+/** Reads when machines were last reset; null where their technology does not tell. */
+export const wireReadBoot =
+  ({ hardware, targetsOf }: Parameters<typeof wireReadPower>[0]) =>
+  async (machine: Machine, signal: AbortSignal): Promise<BootSeen | null> => {
+    const seen = withFakeEndpoints(machine);
+    const system = hardware.providerOf(seen.spec)?.can.system;
+    return system ? system.readBoot(await targetsOf(seen).bmc(), callFor(machine, signal)) : null;
+  };
+
+const callFor = ({ id }: Machine, signal: AbortSignal) => ({
+  signal: AbortSignal.any([signal, AbortSignal.timeout(LONGEST_MS)]),
+  mayTouchDevice: (wanted: Duration) => wanted,
+  subject: `machine ${id}`,
+});

@@ -8,7 +8,7 @@ import type { SecretStore } from "../store/access/secrets.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { wireClusterGate, wireClusterProbes } from "./cluster-gate.ts";
 import type { MachineHardware } from "./machine-hardware.ts";
-import { wireReadPower } from "./read-power.ts";
+import { wireReadBoot, wireReadPower } from "./read-power.ts";
 import { wireSeedDrives, wireUnfitImages } from "./seed-drives.ts";
 import { wireStepTargets } from "./step-targets.ts";
 
@@ -42,6 +42,7 @@ export function wireRunParts({
     ...{ steps, runbooks, seedsAt, capabilitiesOf, takesSeeds },
     clusterProbes: clusterAccess ? wireClusterProbes({ ...probing, gate: wireClusterGate(clusterAccess) }) : null,
     readPower: wireReadPower({ hardware, targetsOf }),
+    readBoot: wireReadBoot({ hardware, targetsOf }),
     findNoSeedDrive: wireSeedDrives({ hardware, targetsOf }),
     ...(seededMedia && { findUnfitImage: wireUnfitImages(seededMedia) }),
   };

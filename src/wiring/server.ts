@@ -32,11 +32,11 @@ import { verifyToken } from "../services/system/tokens.ts";
 import { openSecretStore, type SecretStore } from "../store/access/secrets.ts";
 import { bindCredentials } from "../store/device/bind-credentials.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
-import { startEpochAfterRestore } from "../store/lifecycle/journal.ts";
 import * as work from "../store/lifecycle/work.ts";
-import { type Database, openDatabase } from "../store/postgres/database.ts";
+import { type Database, openDatabase, type Session } from "../store/postgres/database.ts";
 import { askTime } from "../store/postgres/database-time.ts";
 import { migrate } from "../store/postgres/migrate.ts";
+import { RestoreWatch } from "../store/restore/restore-watch.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { startRefusals } from "./audit/refusals.ts";
@@ -46,6 +46,8 @@ import { wireAllocator } from "./fleet/allocator.ts";
 import { bootRulesOf, bootTrustOf, discoveryGateOf, installRouteDeps } from "./installs.ts";
 import { wireMaasGate } from "./maas-gate.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
+import { refusingHeld } from "./restore/held-methods.ts";
+import { restoreRemark } from "./restore/restore-remark.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
 import { loadRunbooks } from "./runbook-files.ts";
 import { wireReferences } from "./secret-references.ts";
@@ -89,21 +91,24 @@ export interface ServerOptions {
   readonly things?: readonly ThingParts[];
   /** What stands in for real devices. Absent: they are reached over the network. */
   readonly hardware?: EngineHardware;
+  /** An operator says that the database was restored from a backup. */
+  readonly restored?: boolean;
   /** Where simulated nodes reach the server; told once it is up. Absent: there are none. */
   readonly simulatedNodesAt?: { readonly url: string | null };
 }
 
 /** Brings up one replica: database, migrations, engine, surfaces. What was started is stopped again if a later part fails. */
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { config, log, version, signal, things = allThings } = options;
+  const { config, log, version, things = allThings } = options;
   const stores = storesOf(things);
   const stops = new StopSequence(log);
   try {
     const runbooks = loadRunbooks(config.scripts.directory); // before the database is migrated: one that is broken ends the start
-    const { db, lists } = await openStore(config, log, signal, stops);
+    const replica = randomUUID();
+    const { db, lists, watch } = await openStore(options, replica, stops);
     const clock = new SharedClock({ log });
     await askTime(db, readingFor(clock)); // from here on the engine's statements bring it along
-    const [replica, tokenUses] = [randomUUID(), new TokenUses(clock)];
+    const tokenUses = new TokenUses(clock);
     const references = wireReferences(config, clock);
     const secrets = await openSecrets(config, db, { log, replica, references });
     const build: Build = { commit: "", schema: "", ...options.build, version };
@@ -127,6 +132,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
       clock,
       tokenUses,
+      watch,
       firmwareFiles,
       seededMedia,
       maas,
@@ -231,11 +237,10 @@ async function openSecrets(
 }
 
 async function openStore(
-  config: Config,
-  log: Log,
-  signal: AbortSignal,
+  { config, log, signal, restored = false }: ServerOptions,
+  replica: string,
   stops: StopSequence,
-): Promise<Record<"db" | "lists", Database>> {
+): Promise<Record<"db" | "lists", Database> & { readonly watch: RestoreWatch }> {
   let connection: Parameters<typeof openDatabase>[0] | null = config.database.url;
   const isOurs = connection === null;
   if (connection === null) {
@@ -252,17 +257,20 @@ async function openStore(
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   }
   await migrate(connection, { log, signal });
-  const db = openDatabase(connection, { log, applicationName: "millwright", max: config.database.poolSize });
+  const watch = new RestoreWatch({ replica, directory: config.dataDir, log, declared: restored });
+  const check = (session: Session) => watch.check(session);
+  const db = openDatabase(connection, { log, applicationName: "millwright", max: config.database.poolSize, check });
   stops.add("the database connections", () => db.close());
   const lists = openDatabase(connection, {
     ...{ log, applicationName: "millwright lists", max: Math.ceil(config.database.poolSize / 4) },
     statementTimeout: LONGEST_LIST,
+    check,
   });
   stops.add("the database connections of lists", () => lists.close());
-  await startEpochAfterRestore(db);
+  await watch.beat(db); // before anything is done here: a restored backup is recognised by now, whoever restored it
   // Our own database has one owner at a time: the process that left leases behind is dead, so no one has to wait for them to end.
   if (isOurs) await work.freeLeases(db);
-  return { db, lists };
+  return { db, lists, watch };
 }
 
 interface Surfaces {
@@ -281,7 +289,12 @@ interface Surfaces {
 async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const { config, log, build, deps, clock, metrics, replica, engine, things } = surfaces;
   const access = accessOf(things);
-  const { authenticate, identify, tokens, sessions } = createAuthentication({
+  const {
+    authenticate: signsIn,
+    identify,
+    tokens,
+    sessions,
+  } = createAuthentication({
     settings: config.auth,
     access,
     verify: (token) => verifyToken(deps, token),
@@ -289,6 +302,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     clock,
     used: (id) => surfaces.tokenUses.note(id),
   });
+  const authenticate = refusingHeld(signsIn, deps.db);
   const health = new HealthSwitch(false);
   const startedAt = clock.now();
   const checks = readyChecks({ deps, engine, clock });
@@ -387,6 +401,7 @@ const readyChecks = ({ deps, engine, clock }: Pick<Surfaces, "deps" | "engine" |
   engine: async () => engine.trouble(),
   firmware: () => missingFirmware(deps),
   clock: async () => clock.trouble && { remark: clock.trouble },
+  restore: () => restoreRemark(deps.db),
 });
 
 /** The catalogue is all replicas' own, and the files are in a directory that each of them must have. */

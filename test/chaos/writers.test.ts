@@ -46,6 +46,12 @@ const KILLS: readonly Kill[] = [
   { at: "secrets:removed",        write: "drop the secret",             before: ["keep a secret"],                           tables: ["secrets"] },
   { at: "secret-keys:current",    write: "change the secret key",       before: ["tell of two secret keys"],                 tables: ["journal", "secret_keys"] },
   { at: "sign-in-ledger:lifted",  write: "give shelf one its credentials again", before: ["create shelf one", "note a rejected sign-in", "note a rejected sign-in"], tables: ["journal", "power_shelves", "secrets", "sign_in_ledger"] },
+  { at: "restore:identity-written", write: "write down which database it is", before: [],                               tables: ["database_identity"] },
+  { at: "restore:parked-all",     write: "find the database restored",  before: ["write down which database it is", "register a machine", "give it credentials", "start a run"], tables: ["database_identity", "journal", "journal_epoch", "restore_reviews", "work"] },
+  { at: "restore:begun",          write: "find the database restored",  before: ["write down which database it is", "register a machine", "give it credentials", "start a run"], tables: ["database_identity", "journal", "journal_epoch", "restore_reviews", "work"] },
+  { at: "restore:parked",         write: "sort what is parked",         before: ["write down which database it is", "register a machine", "give it credentials", "start a run", "find the database restored"], tables: ["journal", "parked_work", "runs", "work"] },
+  { at: "restore:settled",        write: "abandon the run",             before: ["write down which database it is", "register a machine", "give it credentials", "start a run", "find the database restored", "sort what is parked", "open the review"], tables: ["journal", "parked_work", "runs", "work"] },
+  { at: "restore:witnesses-forgotten", write: "forget what is old",     before: ["write down which database it is", "leave an old witness behind"], tables: ["database_identity", "database_witnesses"] },
   { at: "tokens:created",         write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
   { at: "tokens:name-given-up",   write: "create a token",              before: [],                                          tables: ["journal", "tokens"] },
   { at: "refused-calls:forgotten", write: "forget what is old",         before: ["count refused calls of long ago"],         tables: ["refused_calls"] },
@@ -170,6 +176,36 @@ describe("a server killed at", () => {
     expect(await dumpTables(db)).toEqual(found);
     await carryOut("encrypt its secrets again");
     expect(await countEarlierSecrets(db)).toBe(0);
+  });
+
+  test("restore:released has released nothing; sorting again parks the same, and releases the rest", async () => {
+    const { db } = await prepare([
+      "write down which database it is",
+      "create shelf one",
+      "register a machine",
+      "give it credentials",
+      "start a run",
+      "find the database restored",
+    ]);
+    const parked = () => db.query("select kind, parked from work where kind <> 'restore_review' order by kind, id");
+    const victim = await startVictim("sort what is parked", "restore:released");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    const all = await parked();
+    expect(all.every((row) => row.parked === true)).toBe(true);
+    await carryOut("sort what is parked");
+    expect(await db.query("select kind from parked_work where verdict is null order by kind")).toEqual([
+      { kind: "power_shelf" },
+      { kind: "run" },
+    ]);
+    expect(await parked()).toContainEqual({ kind: "machine", parked: false });
+  });
+
+  test("restore:beat has written a beat whose answer nobody heard, which is no restore", async () => {
+    const { db } = await prepare(["write down which database it is", "have the database confirm itself"]);
+    const victim = await startVictim("have the database confirm itself", "restore:beat");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    await carryOut("have the database confirm itself");
+    expect(await db.query("select id from restore_reviews")).toEqual([]);
   });
 
   test("refused-calls:counted has counted them: nobody counts the same calls again", async () => {

@@ -29,6 +29,8 @@ export async function createTestDatabase(
   await administrate(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : (clone?.name ?? template)}`);
   const url = databaseUrl(adminUrl, name);
   const db = openDatabase(url, { log: silentLog, applicationName: "millwright-test", ...databaseOptions });
+  // A copy that is meant: to a server it would look like a restored backup.
+  if (clone) await db.execute("delete from database_identity");
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= db.close();

@@ -87,6 +87,20 @@ export declare type GetSystemResponse = Message<"millwright.v1.GetSystemResponse
    * @generated from field: string schema = 9;
    */
   schema: string;
+
+  /**
+   * The restore review that has not ended: the database was restored from a backup, and devices take no commands. Empty when there is none.
+   *
+   * @generated from field: string restore_review = 10;
+   */
+  restoreReview: string;
+
+  /**
+   * How many things wait in it for a decision.
+   *
+   * @generated from field: int32 parked = 11;
+   */
+  parked: number;
 };
 
 /**

@@ -1,13 +1,14 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { readDatabaseVersion, type SystemInfo } from "../../services/system/system.ts";
+import { readDatabaseVersion, readRestore, type SystemInfo } from "../../services/system/system.ts";
 import { timestampOf } from "../convert/fields.ts";
 import { callerKey } from "../transport/interceptors.ts";
 
 export const system = (deps: ServiceDeps, info: SystemInfo): ServiceImpl<typeof SystemService> => ({
   async getSystem(_request, { values }) {
     const { name, roles } = values.get(callerKey);
+    const restore = await readRestore(deps);
     const ahead = info.clock.localIsAheadBy;
     return {
       version: info.version,
@@ -19,6 +20,7 @@ export const system = (deps: ServiceDeps, info: SystemInfo): ServiceImpl<typeof 
       caller: { name: name ?? "", roles: [...roles] },
       ...(ahead !== undefined && { clockAheadSeconds: Math.round(ahead) / 1_000 }),
       clockTrouble: info.clock.trouble ?? "",
+      ...(restore && { restoreReview: restore.review, parked: restore.parked }),
     };
   },
 });

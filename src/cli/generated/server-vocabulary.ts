@@ -143,5 +143,6 @@ export const SERVER_VOCABULARY: ServerVocabulary = {
     {"kind":"fleet_node","short":"","idLength":0},
     {"kind":"fleet_allocation","short":"","idLength":0},
     {"kind":"fleet_task","short":"","idLength":0},
+    {"kind":"restore_review","short":"","idLength":0},
   ],
 };

@@ -8,6 +8,7 @@ import { type NextStep, nextInPlan } from "../model/next-step.ts";
 import type { Step } from "../model/plan/plan.ts";
 import type { ManualMark, StepStatus } from "../model/run.ts";
 import { nextInWorkflow } from "../workflows/next-stage.ts";
+import { abandonRun } from "./abandon.ts";
 import { leaveToAnotherServer } from "./another-server.ts";
 import { cancelRun } from "./cancel-plan.ts";
 import { compensate } from "./cancel-workflow.ts";
@@ -61,6 +62,7 @@ export const runHandlers: Handlers<typeof runLifecycle, RunThing, RunContext> = 
 async function passOver(run: RunThing, context: RunContext, heard: HeardScript): Promise<PassOutcome> {
   const log = createRunLog(run.id, context.clock, heard);
   const { plan, facts } = run;
+  if (run.abandonedAt) return abandonRun(run, context, log);
   if (run.cancelRequestedAt !== null) {
     if (!keepsItsStream(run, context, log)) await endStream(context, "the run is being canceled");
     const stopping = stopChildren(run, context, log, "the run is being canceled");

@@ -62,6 +62,8 @@ export interface RunThing extends Thing {
   readonly params: Readonly<Record<string, string>>;
   readonly action: RunAction;
   readonly cancelRequestedAt: Date | null;
+  /** After a restored backup: the run ends, and no device is touched for it. Absent or null: it goes on. */
+  readonly abandonedAt?: Date | null;
   /** People have taken the job over: the run ends before its next step. */
   readonly manual: ManualMark | null;
   /** Which installer has said last that it has begun (`installerMark`); absent or null: none. */

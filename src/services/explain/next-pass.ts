@@ -40,6 +40,8 @@ export async function findNextPass(
 
 function waitsFor(pass: PlannedPass | undefined, now: Date, isAtWork: boolean): Pick<NextPass, "waits" | "isStranded"> {
   const nothing = { waits: "", isStranded: false };
+  if (pass?.isParked)
+    return { ...nothing, waits: "people: the database was restored from a backup (millwright restore review)" };
   if (pass?.leaseUntil) {
     if (pass.leaseUntil.getTime() > now.getTime()) return nothing;
     const waits = `another server to take over: ${pass.leaseOwner ?? "the server"} that worked on it has been silent since ${iso(pass.leaseUntil)}`;

@@ -1,3 +1,4 @@
+import type { BootSeen } from "../../capabilities/computer-system.ts";
 import type { PowerState } from "../../capabilities/power-control.ts";
 import type { Capability } from "../../capabilities/provider.ts";
 import type { InstalledFirmware } from "../../capabilities/rack/firmware.ts";
@@ -16,6 +17,8 @@ export interface RunDeps extends ServiceDeps, ReferenceDeps {
   readonly clusterProbes: ClusterProbes | null;
   /** Asks the machine's BMC now. Absent: the server reaches no machines. */
   readPower?(machine: Machine, signal: AbortSignal): Promise<PowerState>;
+  /** When the machine was last reset, as its BMC says now; null where it does not tell. Absent: the server reaches no machines. */
+  readBoot?(machine: Machine, signal: AbortSignal): Promise<BootSeen | null>;
   /** Asks a device of a rack for its firmware now. Absent: the server reaches no devices. */
   readFirmware?(device: RunTarget, signal: AbortSignal): Promise<readonly InstalledFirmware[]>;
   /** Asks the machine's BMC for a second virtual drive: why it has none; undefined where it has one, or does not say. Absent: nobody asks. */

@@ -1,4 +1,6 @@
 import type { SharedClock } from "../../kernel/time/shared-clock.ts";
+import { countParked } from "../../store/restore/parked.ts";
+import { findLiveReview } from "../../store/restore/reviews.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 
 /** Which server this is. */
@@ -13,6 +15,14 @@ export interface SystemInfo {
   readonly replica: string;
   /** The one that replicas share, for how this host's own compares with it. */
   readonly clock: Pick<SharedClock, "localIsAheadBy" | "trouble">;
+}
+
+/** The pause after a restored backup; undefined when there is none. */
+export async function readRestore({
+  db,
+}: ServiceDeps): Promise<{ readonly review: string; readonly parked: number } | undefined> {
+  const review = await findLiveReview(db);
+  return review && { review: review.id, parked: await countParked(db) };
 }
 
 export async function readDatabaseVersion({ db }: ServiceDeps): Promise<string> {

@@ -168,6 +168,8 @@ export const installStore: ThingStore<Install> = {
     cause: "''",
     message: "'two addresses asked for the script of one boot'",
   },
+  // A machine that boots installs itself.
+  actsAtRest: ["pending"],
   claims: ({ id, facts }) => ({
     targets: [{ kind: "machine", id }],
     holder: facts.orderedBy === null ? { kind: "install", id } : { kind: "run", id: facts.orderedBy },

@@ -1,11 +1,13 @@
 import type { Cause } from "../../kernel/causes.ts";
 import type { Thing } from "../../kernel/lifecycle.ts";
 import type { Transaction } from "../postgres/database.ts";
+import { findSettled } from "../restore/parked.ts";
+import { findLiveReview } from "../restore/reviews.ts";
 import { enteringClaims } from "./claims/wishes.ts";
 import type { Unit } from "./commit/unit.ts";
 import type { Waiting } from "./commit/unit-result.ts";
 import type { EffectPlan } from "./effects/plan-effects.ts";
-import { storeOf, type ThingKey, type ThingStores } from "./things.ts";
+import { nameOf, storeOf, type ThingKey, type ThingStores } from "./things.ts";
 
 /** Why a thing may not begin yet. */
 export interface Refusal {
@@ -49,9 +51,10 @@ export async function admit(
   units: readonly Unit[],
   plans: ReadonlyMap<Unit, EffectPlan>,
 ): Promise<Admitted> {
-  const refused = new Map<Unit, Waiting>();
+  const refused = await heldByReview(tx, stores, units, plans);
   const admitted = new Set<Unit>();
   const all = units.flatMap((unit) => {
+    if (refused.has(unit)) return [];
     const thing = asking(stores, plans.get(unit)?.unit ?? unit);
     return thing ? [{ unit, thing }] : [];
   });
@@ -71,6 +74,40 @@ export async function admit(
   }
   return { refused, admitted };
 }
+
+/**
+ * While a restored backup is under review, no pass begins work on a device, but for what people have let go on, and what works on its behalf:
+ * also what the backup leads to later by itself, such as the maintenance of a rack.
+ */
+async function heldByReview(
+  tx: Transaction,
+  stores: ThingStores,
+  units: readonly Unit[],
+  plans: ReadonlyMap<Unit, EffectPlan>,
+): Promise<Map<Unit, Waiting>> {
+  const beginning = units.flatMap((unit) => {
+    const thing = unit.lease && enteringClaims(stores, plans.get(unit)?.unit ?? unit);
+    return thing ? [{ unit, holder: holderOf(stores, unit.kind, thing) }] : [];
+  });
+  const review = beginning.length === 0 ? undefined : await findLiveReview(tx);
+  if (!review) return new Map();
+  const keys = beginning.flatMap(({ unit, holder }) => [{ kind: unit.kind, id: unit.thing.id }, holder]);
+  const free = new Set((await findSettled(tx, review.id, keys)).map(nameOf));
+  const refusal: Refusal = { reason: `restore review ${review.id} has not ended`, cause: { code: "restored" } };
+  return new Map(
+    beginning
+      .filter(
+        ({ unit, holder }) => !free.has(nameOf({ kind: unit.kind, id: unit.thing.id })) && !free.has(nameOf(holder)),
+      )
+      .map(({ unit }) => {
+        tellOnce(tx, unit, refusal);
+        return [unit, { type: "waiting", for: { ...FOR_NOBODY, refusal } }];
+      }),
+  );
+}
+
+const holderOf = (stores: ThingStores, kind: string, thing: Thing): ThingKey =>
+  storeOf(stores, kind).claims?.(thing).holder ?? { kind, id: thing.id };
 
 const FOR_NOBODY = { inTheWay: [], ofSeveral: false, barExpired: false, untilBarEnds: undefined } as const;
 

@@ -187,12 +187,12 @@ export async function horizonAge(db: Queryable): Promise<number> {
   return row?.seconds ?? 0;
 }
 
-/** A restored dump has rows of transactions that are yet to come; a new epoch puts them all into the past. */
-export async function startEpochAfterRestore(db: Queryable): Promise<void> {
-  await db.query(
-    `update journal_epoch e set epoch = e.epoch + 1
-      where exists (select 1 from journal j where j.epoch = e.epoch and j.xid > pg_current_xact_id())`,
-  );
+/**
+ * A restored database has entries of transactions that are yet to come, or lacks some that watchers have seen. After a new epoch all
+ * entries are in the past, and everything new comes after every cursor.
+ */
+export async function startEpoch(tx: Queryable): Promise<void> {
+  await tx.execute("update journal_epoch set epoch = epoch + 1");
 }
 
 /** Before every entry. */

@@ -45,7 +45,7 @@ export async function workDepth(db: Queryable, kinds: readonly string[]): Promis
   const due = `greatest(wake_at, coalesce(lease_until, '-infinity'::timestamptz))`;
   return db.query<WorkDepth>(
     `with due as (
-       select kind, count(*) as things, extract(epoch from now() - min(${due}))::float8 as oldest from work where ${due} <= now() group by kind),
+       select kind, count(*) as things, extract(epoch from now() - min(${due}))::float8 as oldest from work where ${due} <= now() and not parked group by kind),
      leased as (
        select kind, count(*) as things from work where lease_owner is not null and lease_until > now() group by kind)
      select k.kind, coalesce(due.things, 0) as due, coalesce(leased.things, 0) as leased, coalesce(due.oldest, 0) as "oldestDueSeconds"

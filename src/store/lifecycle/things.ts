@@ -103,6 +103,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly related?: Relations<T>;
   /** Whether a pass at the thing leads to nothing while it rests as it is; nor does then what is learnt about it. Absent: it may. */
   readonly restsIdle?: (thing: T) => boolean;
+  /** Its resting states in which others act on its behalf, such as a machine that boots: a restored backup parks them too. Absent: none. */
+  readonly actsAtRest?: readonly string[];
   /** Which claims a state with `claims` takes, of the thing as it is in that state; a claim on itself unless told. */
   readonly claims?: (thing: T) => ClaimSet;
   /** Who of those that would enter a state with `claims` may do so now, as far as their number goes. Absent: all. */

@@ -35,13 +35,15 @@ export interface PlannedPass extends ThingKey {
   readonly lastError: string | null;
   /** Of that; null in rows of a version that did not name causes. */
   readonly lastCause: string | null;
+  /** Since a restored backup: no pass is made until a person has said so. */
+  readonly isParked: boolean;
 }
 
 /** For those who only want to know; things that nobody ever woke are left out. */
 export const findWork = (db: Queryable, keys: readonly ThingKey[]): Promise<PlannedPass[]> =>
   db.query<PlannedPass>(
     `select w.kind, w.id, nullif(w.wake_at, 'infinity') as "wakeAt", w.lease_until as "leaseUntil", w.lease_owner as "leaseOwner",
-            w.failures, w.last_error as "lastError", w.last_cause as "lastCause"
+            w.failures, w.last_error as "lastError", w.last_cause as "lastCause", w.parked as "isParked"
        from work w join unnest($1::text[], $2::text[]) as t(kind, id) using (kind, id)`,
     [keys.map((key) => key.kind), keys.map((key) => key.id)],
   );
@@ -90,7 +92,7 @@ export async function claim(
   const rows = await db.query<ClaimedWork & Timed>(
     `with due as (
        select kind, id from work
-        where ${DUE} <= now() and ${OF_KINDS("$3")}
+        where ${DUE} <= now() and not parked and ${OF_KINDS("$3")}
         order by ${DUE} limit ${Math.floor(options.limit)}
           for update skip locked)
      update work w
@@ -280,7 +282,7 @@ export async function untilNextDue(db: Queryable, kinds: readonly string[], onTi
   const [row] = await db.query<Timed & { wait: number | null }>({
     hot: true,
     text: `select ${SHOWN_TIME}, (select extract(epoch from ${DUE} - now())::float8 * 1000
-       from work where ${OF_KINDS("$1")} and ${DUE} < 'infinity' order by ${DUE} limit 1) as wait`,
+       from work where ${OF_KINDS("$1")} and not parked and ${DUE} < 'infinity' order by ${DUE} limit 1) as wait`,
     values: [kinds],
   });
   if (row) onTime?.(row.shown);
@@ -289,7 +291,8 @@ export async function untilNextDue(db: Queryable, kinds: readonly string[], onTi
 
 /**
  * The safety net: wakes things that need a pass and have no wake-up of their own. Those that have ended are named by
- * nobody here: they are most of what there is in the long run, and are not even read.
+ * nobody here: they are most of what there is in the long run, and are not even read. While a restored backup is being sorted, nothing is woken
+ * that is not known to be harmless.
  */
 export async function wakeStranded(
   db: Queryable,
@@ -304,7 +307,7 @@ export async function wakeStranded(
   const rows = await db.query<{ id: string }>(
     `insert into work (kind, id, wake_at)
      select $1, t.id, now() from ${thing.table} t left join work w on w.kind = $1 and w.id = t.id
-      where t.state = any($3)
+      where t.state = any($3) and not exists (select from restore_reviews r where r.state = 'sorting')
         and (w.id is null or (w.lease_until is null and w.wake_at = 'infinity' and t.state <> all($2)))
       order by t.id
      on conflict (kind, id) do update set wake_at = ${WOKEN}

@@ -55,9 +55,13 @@ export interface Transaction extends Queryable {
   notifyWhenCommitted(channel: Channel): void;
 }
 
-export interface Database extends Queryable {
+/** One connection, or any of many. */
+export interface Session extends Queryable {
   /** Commits what `work` did, or rolls all of it back when `work` throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+}
+
+export interface Database extends Session {
   /**
    * Calls `onNotify` for each NOTIFY on the channel until the signal aborts, over a connection of its own that is made
    * again when it breaks. Each time it is made, `onNotify("")` says that messages may have been missed.
@@ -76,6 +80,8 @@ export interface DatabaseOptions {
   readonly statementTimeout?: Duration;
   readonly transactionTimeout?: Duration;
   readonly idleInTransactionTimeout?: Duration;
+  /** Asked of each new connection before anything else uses it; who refuses has the connection closed. */
+  readonly check?: (session: Session) => Promise<void>;
 }
 
 const DEFAULTS = {
@@ -108,7 +114,10 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
     idle_in_transaction_session_timeout: settings.idleInTransactionTimeout,
     // The server's own timeout comes first; this one is for a server that no longer answers at all.
     query_timeout: settings.statementTimeout + seconds(5),
-    onConnect: (client) => setUpSession(client, settings.transactionTimeout),
+    async onConnect(client) {
+      await setUpSession(client, settings.transactionTimeout);
+      await settings.check?.({ ...queryable(client), transaction: (work) => transactionOn(client, log, work) });
+    },
   });
   // Without these a dying database takes the process with it: the first hears idle connections, the second those in use.
   pool.on("error", (error) => log.warn({ error: messageOf(error) }, "an idle database connection broke"));
@@ -158,14 +167,14 @@ async function setUpSession(client: pg.ClientBase, transactionTimeout: Duration)
   );
 }
 
-const queryable = (on: pg.Pool | pg.PoolClient): Queryable => ({
+const queryable = (on: pg.Pool | pg.ClientBase): Queryable => ({
   query: async <Row extends object>(statement: string | Statement, values?: readonly unknown[]) =>
     (await run<Row & pg.QueryResultRow>(on, statement, values)).rows,
   execute: async (statement, values) => (await run(on, statement, values)).rowCount ?? 0,
 });
 
 async function run<Row extends pg.QueryResultRow>(
-  on: pg.Pool | pg.PoolClient,
+  on: pg.Pool | pg.ClientBase,
   statement: string | Statement,
   values?: readonly unknown[],
 ): Promise<pg.QueryResult<Row>> {
@@ -195,10 +204,25 @@ function nameOf(text: string): string {
 }
 
 async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  const lines: (() => void)[] = [];
-  const channels = new Set<Channel>();
   const client = await pool.connect().catch((error: unknown) => Promise.reject(databaseError(error)));
   let fit = true;
+  try {
+    return await transactionOn(client, log, work, (isFit) => {
+      fit = isFit;
+    });
+  } finally {
+    client.release(!fit);
+  }
+}
+
+async function transactionOn<T>(
+  client: pg.ClientBase,
+  log: Log,
+  work: (tx: Transaction) => Promise<T>,
+  rolledBack: (isFit: boolean) => void = () => {},
+): Promise<T> {
+  const lines: (() => void)[] = [];
+  const channels = new Set<Channel>();
   try {
     await run(client, "BEGIN");
     const result = await work({
@@ -211,15 +235,13 @@ async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction)
     for (const write of lines) write();
     return result;
   } catch (error) {
-    fit = await rollBack(client, error);
+    rolledBack(await rollBack(client, error));
     throw error;
-  } finally {
-    client.release(!fit);
   }
 }
 
 /** True when the connection is fit for use again. */
-async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+async function rollBack(client: pg.ClientBase, error: unknown): Promise<boolean> {
   if (isConnectionFailure(error)) return false;
   try {
     await client.query("ROLLBACK");

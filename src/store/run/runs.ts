@@ -57,11 +57,12 @@ export interface RunRow extends StateColumns {
   initiator: string;
   created_at: Date;
   cancel_requested_at: Date | null;
+  abandoned_at: Date | null;
   installer_seen: InstallerRecord | null;
 }
 
 export const RUN_COLUMNS = `${STATE_COLUMNS}, t.target_kind, t.target_id, t.machine_id, t.parent_run_id, t.parent_step, t.parent_round, t.holder_kind, t.holder_id, t.request_id, t.fingerprint, t.type, t.plan, t.params, t.job_id, t.attempt,
-  t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at, t.installer_seen`;
+  t.previous_run_id, t.next_run_id, t.action, t.manual_at, t.manual_by, t.manual_comment, t.initiator, t.created_at, t.cancel_requested_at, t.abandoned_at, t.installer_seen`;
 
 /** How far each step of a run `c` came, in their order. */
 const LEFT_BY_STEPS = `(select jsonb_agg(jsonb_build_object('kind', s.step ->> 'kind', 'component', s.step -> 'payload' ->> 'component',
@@ -133,6 +134,7 @@ const loading =
       params: row.params,
       action: actionSchema.parse(row.action),
       cancelRequestedAt: row.cancel_requested_at,
+      abandonedAt: row.abandoned_at,
       manual: manualOf(row),
       installerSeen: row.installer_seen?.order ?? null,
       mediumRefused: row.installer_seen?.refused ?? null,

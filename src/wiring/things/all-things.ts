@@ -16,6 +16,7 @@ import { machine } from "./machine.ts";
 import { powerShelf } from "./power-shelf.ts";
 import { rack } from "./rack.ts";
 import { rackFirmware } from "./rack-firmware.ts";
+import { restoreReview } from "./restore-review.ts";
 import { run } from "./run.ts";
 import { switchThing } from "./switch.ts";
 import type { ThingParts } from "./thing.ts";
@@ -37,6 +38,7 @@ export const allThings: readonly ThingParts[] = [
   fleetNode,
   fleetAllocation,
   fleetTask,
+  restoreReview,
 ];
 
 export function storesOf(things: readonly ThingParts[]): ThingStores {

@@ -23,7 +23,7 @@ import type { MethodGroup } from "../../services/call/method-groups.ts";
 import type { Explainer } from "../../services/explain/explain.ts";
 import type { EventSource } from "../../services/system/watch.ts";
 import type { SecretStore } from "../../store/access/secrets.ts";
-import type { ThingStore } from "../../store/lifecycle/things.ts";
+import type { ThingStore, ThingStores } from "../../store/lifecycle/things.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import type { Listing } from "../../store/postgres/listing.ts";
 import type { MachineHardware } from "../machine-hardware.ts";
@@ -71,6 +71,8 @@ export interface HandlerTools extends DeviceTools {
   readonly fleetAgents?: FleetAgentLimits;
   /** Absent where no machines are worked on. */
   readonly runs?: RunTools;
+  /** Of all kinds of things. */
+  readonly stores: ThingStores;
   /** What runs work on. Empty where no machines are worked on. */
   readonly runTargets: readonly WiredTarget[];
   /** Adds the credentials on record for a BMC. */

@@ -22,5 +22,6 @@ test("the states that mean trouble are these, and the tables say so", () => {
     fleet_node: ["offline", "quarantined"],
     fleet_allocation: ["failed", "release_failed"],
     fleet_task: ["failed", "expired"],
+    restore_review: ["open"],
   });
 });

@@ -11,6 +11,7 @@ import { machineStore } from "../../../src/store/machine/machines.ts";
 import { powerShelfStore } from "../../../src/store/power-shelf/power-shelves.ts";
 import { rackStore } from "../../../src/store/rack/racks.ts";
 import { rackFirmwareStore } from "../../../src/store/rack-firmware/rack-firmware.ts";
+import { restoreReviewStore } from "../../../src/store/restore/reviews.ts";
 import { runStore } from "../../../src/store/run/runs.ts";
 import { switchStore } from "../../../src/store/switch/switches.ts";
 
@@ -34,4 +35,5 @@ export const bareStores = [
   hostReprovisionStore,
   fleetNodeStore,
   fleetAllocationStore,
+  restoreReviewStore,
 ] as const;

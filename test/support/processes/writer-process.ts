@@ -1,3 +1,6 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { NetInstallOrder } from "../../../src/capabilities/net-install.ts";
 import type { Capability } from "../../../src/capabilities/provider.ts";
 import { forgetOld } from "../../../src/engine/retention.ts";
@@ -29,6 +32,7 @@ import {
   refreshPowerShelf,
   setPowerShelfMaintenance,
 } from "../../../src/services/power-shelf/power-shelves.ts";
+import { settleParked } from "../../../src/services/restore/settle.ts";
 import type { RunDeps } from "../../../src/services/run/deps.ts";
 import { startNextAttempt } from "../../../src/services/run/operator-actions.ts";
 import { createPlan } from "../../../src/services/run/plans.ts";
@@ -57,11 +61,23 @@ import { wake } from "../../../src/store/lifecycle/work.ts";
 import { putMachineSshCredentials } from "../../../src/store/machine/credentials.ts";
 import { listMachines } from "../../../src/store/machine/machines.ts";
 import { type Database, openDatabase } from "../../../src/store/postgres/database.ts";
+import { sortParked } from "../../../src/store/restore/parked.ts";
+import { RestoreWatch } from "../../../src/store/restore/restore-watch.ts";
+import { findLiveReview } from "../../../src/store/restore/reviews.ts";
 import { keepDocuments } from "../../../src/store/run/run-documents.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { wishFor } from "../claims.ts";
 import { testSealKey } from "../journal/sealed-journal.ts";
 import { bareStores } from "./bare-stores.ts";
+
+/** Of a process in a data directory that all writers of this test file's database have for themselves. */
+const witness = (declared: boolean) =>
+  new RestoreWatch({
+    replica: "writer",
+    directory: mkdtempSync(join(tmpdir(), "millwright-witness-")),
+    log: silentLog,
+    declared,
+  });
 
 const caller = { name: "tester", roles: ["admin"], address: null };
 const signIn = {
@@ -421,6 +437,25 @@ export const WRITES = {
         ...{ outcome: "sign_in_failed", calls: 3 },
       },
     ]),
+  "write down which database it is": ({ db }) => witness(false).check(db),
+  "find the database restored": ({ db }) => witness(true).check(db),
+  "have the database confirm itself": async ({ db }) => {
+    const watch = witness(false);
+    await watch.check(db);
+    await watch.beat(db);
+  },
+  "sort what is parked": async ({ db, stores }) => {
+    const review = await findLiveReview(db);
+    await sortParked(db, stores, review?.id ?? "", new AbortController().signal);
+  },
+  "open the review": ({ db }) => db.execute("update restore_reviews set state = 'open'"),
+  "abandon the run": async (deps) => {
+    const [run] = await deps.db.query<{ id: string }>("select id from runs");
+    const things = [{ kind: "run", id: run?.id ?? "" }];
+    await settleParked(runDeps(deps), caller, { things, verdict: "abandoned" }, new AbortController().signal);
+  },
+  "leave an old witness behind": ({ db }) =>
+    db.execute("insert into database_witnesses (id, beat, seen_at) values ('old', 1, now() - interval '2 years')"),
   "forget what is old": ({ db }) =>
     forgetOld(
       { db, log: silentLog, retention: hours(24), refusalsKept: hours(24), sealKey: testSealKey },

@@ -47,9 +47,14 @@ export function addServerCommands(program: Command, run: Run, { settings }: Serv
     isDev: true,
     isTaken: () => true,
   });
-  add(program, "serve", "the server alone, for production").addOption(
-    new Option("--cancel-runs", "short for --shutdown-runs cancel: a stop cancels all active runs"),
-  );
+  add(program, "serve", "the server alone, for production")
+    .addOption(new Option("--cancel-runs", "short for --shutdown-runs cancel: a stop cancels all active runs"))
+    .addOption(
+      new Option(
+        "--restored",
+        "for the first start after the database was restored from a storage snapshot: nothing goes on until a person has said so (millwright restore review)",
+      ),
+    );
   const sim = add(program, "sim", "the simulated datacentre alone", {
     isDev: true,
     isTaken: ({ flag }) => flag === "--data-dir" || flag.startsWith("--sim-"),

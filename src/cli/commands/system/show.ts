@@ -29,6 +29,10 @@ function clockText({ clockAheadSeconds: ahead, clockTrouble: trouble }: GetSyste
   return trouble === "" ? compared : `${compared}; have both set by NTP`;
 }
 
+/** Nothing unless the database was restored from a backup, and nobody has said what is true. */
+const restoreText = ({ restoreReview: review, parked }: GetSystemResponse): string =>
+  review === "" ? "" : `${review} has not ended: ${parked} parked, devices take no commands; millwright restore review`;
+
 /** Which server answers, and who it takes us for. */
 export async function showSystem(session: Session): Promise<undefined> {
   const client = await session.client(SystemService);
@@ -48,6 +52,7 @@ export async function showSystem(session: Session): Promise<undefined> {
       ],
       ["Database", system.databaseVersion],
       ["Server clock", clockText(system), system.clockTrouble === "" ? undefined : "bad"],
+      ["Restore", restoreText(system), system.restoreReview === "" ? undefined : "bad"],
       ["You are", system.caller?.name || "nobody in particular"],
       ["Your roles", (system.caller?.roles ?? []).join(", ") || "none"],
     ],

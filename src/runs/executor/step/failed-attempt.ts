@@ -4,6 +4,7 @@ import { AppError, causeOf, messageOf, StepFailure } from "../../../kernel/error
 import { leftOf } from "../../model/next-attempt.ts";
 import { attemptsOf } from "../../model/plan/plan.ts";
 import type { FailedAttempt, StepStatus } from "../../model/run.ts";
+import { notUndone } from "../abandon.ts";
 import { activeChildren } from "../children.ts";
 import { endWithoutSuccess } from "../end-without-success.ts";
 import { StillOpen } from "../failure-causes.ts";
@@ -97,6 +98,12 @@ const NOTHING_BEGUN: UndoResult = { left: null, isSettled: true };
 async function takeBackAttempt(work: Work, { state }: StepStatus, { isRefusal }: FailedAttempt): Promise<UndoResult> {
   const { run, visit, context, log } = work;
   if (visit.toTakeBack === null) return NOTHING_BEGUN;
+  // A run that looks only since its backup was restored has begun this itself, and may not undo it.
+  if (run.action === "adopt" && run.plan.workflow === undefined) {
+    const [left = null] = notUndone([visit], run, context);
+    if (left !== null) log.staysBehind(left);
+    return { left, isSettled: false };
+  }
   // The device said no: where nothing can be undone, there is then nothing to list either.
   if (isRefusal && !canUndo(work)) return NOTHING_BEGUN;
   const begun = { run, ...leftOf(visit, visit.toTakeBack, visit.receiptToTakeBack) };

@@ -6,6 +6,7 @@ import { findOpenTasks, fleetTaskStore } from "../../../store/fleet/tasks.ts";
 import { lockThings } from "../../../store/lifecycle/locks.ts";
 import { applyVerb } from "../../../store/lifecycle/verbs.ts";
 import { retryOnConflict, type Transaction } from "../../../store/postgres/database.ts";
+import { findParked } from "../../../store/restore/parked.ts";
 import { nowOf, type ServiceDeps } from "../../call/deps.ts";
 
 const KIND = fleetTaskStore.lifecycle.kind;
@@ -26,7 +27,12 @@ export async function claimTask(
   // The answer to this very claim was lost.
   const claimed = open.find((task) => claim !== null && task.facts.claim === claim && isLive(task, now));
   if (claimed) return claimed;
-  for (const { id } of open.filter((task) => task.state.name === "queued" && isLive(task, now))) {
+  const queued = open.filter((task) => task.state.name === "queued" && isLive(task, now));
+  const parked = await findParked(
+    deps.db,
+    queued.map(({ id }) => ({ kind: KIND, id })),
+  );
+  for (const { id } of queued.filter((task) => !parked.some((one) => one.id === task.id))) {
     const taken = await retryOnConflict(() =>
       deps.db.transaction(async (tx) => {
         const task = await lockTask(tx, id);

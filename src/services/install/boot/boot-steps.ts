@@ -3,7 +3,11 @@ import type { InstallStep } from "../../../lifecycles/install/install.ts";
 import { stepsToRun, type WorkflowStep } from "../../../lifecycles/install/workflow.ts";
 import { type InstallRecord, loadInstalls } from "../../../store/install/installs.ts";
 import { listWorkflows } from "../../../store/install/workflows.ts";
+import { isResumed } from "../../../store/restore/parked.ts";
+import { findLiveReview } from "../../../store/restore/reviews.ts";
 import type { ServiceDeps } from "../../call/deps.ts";
+import { underReview } from "../../restore/gate.ts";
+import { INSTALL_KIND } from "../key.ts";
 import { findOwners } from "../owners.ts";
 import { badToken, trustIn } from "../report-token.ts";
 import { writeStepLines } from "../step-lines.ts";
@@ -26,6 +30,8 @@ export async function readBootSteps(deps: ServiceDeps, { mac, token, server, add
   // An address that nobody has and a token that is wrong look the same.
   const trust = install && trustIn(deps, { token, address }, install);
   if (!install || trust === undefined || trust.is === "none") throw badToken();
+  const review = await findLiveReview(db);
+  if (review && !(await isResumed(db, review.id, { kind: INSTALL_KIND, id: install.id }))) throw underReview(review);
   const workflowId = install.effectiveWorkflowId;
   const [workflow] = workflowId === null ? [] : await listWorkflows(db, { ids: [workflowId] });
   const steps = paired(install, workflow === undefined ? [] : stepsToRun(workflow));

@@ -20,6 +20,8 @@ import { storeOf } from "../../../store/lifecycle/things.ts";
 import { applyVerb } from "../../../store/lifecycle/verbs.ts";
 import { machineStore } from "../../../store/machine/machines.ts";
 import { retryOnConflict, type Transaction } from "../../../store/postgres/database.ts";
+import { isResumed } from "../../../store/restore/parked.ts";
+import { findLiveReview } from "../../../store/restore/reviews.ts";
 import type { Caller } from "../../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../../call/deps.ts";
 import { findGroupByWord } from "../device-groups.ts";
@@ -95,6 +97,7 @@ async function answerBoot(
   request: BootRequest,
 ): Promise<BootAnswer> {
   const node: Caller = { name: bootActorOf(request.mac), roles: [], address: request.address };
+  const review = await findLiveReview(tx);
   const { owner, problem: unclear, isStrange } = await findBootOwner(tx, deps, node, request);
   if (unclear !== undefined) return { decision: { type: "problem", message: unclear } };
   // No word of what is on record: anybody on the boot network can ask with any address.
@@ -105,8 +108,12 @@ async function answerBoot(
   if (owner === undefined && !rules.autoRegister) return { decision: { type: "local", why: "not on record" } };
   if (owner === undefined && rules.discovery !== undefined && (await isOneTooMany(tx, rules.discovery, request)))
     return { decision: { type: "local", why: "too many machines that nobody knows have booted" } };
-  const id = isOnRecord ? owner : await discover(tx, deps, rules, node, request);
+  const id = isOnRecord
+    ? owner
+    : await discover(tx, deps, review ? { ...rules, defaultGroupId: null } : rules, node, request);
   const install = isOnRecord ? await noteBoot(tx, deps, node, request, owner) : await lockInstall(tx, id);
+  if (review && !(await isResumed(tx, review.id, { kind: INSTALL_KIND, id })))
+    return { nodeId: id, decision: { type: "local", why: `restore review ${review.id} has not ended` } };
   const { seen, workflow } = await workflowFor(tx, install);
   const boot = workflow?.boot;
   const asked = bootAsking(deps, request, install);

@@ -5,8 +5,9 @@ import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
 import { clusterTable } from "../../store/catalog/clusters.ts";
 import { imageTable } from "../../store/catalog/images.ts";
 import { fleetSites } from "../../store/fleet/sites.ts";
+import { parkedListing } from "../../store/restore/parked-list.ts";
 import { planListing } from "../../store/run/plan-list.ts";
-import type { AnyListing } from "./thing.ts";
+import type { AnyListing } from "../things/thing.ts";
 
 /** Lists of what has no lifecycle, and is no thing therefore. The reference of filters is printed from them, as from those of things. */
 export const CATALOG_LISTINGS: readonly AnyListing[] = [
@@ -18,4 +19,5 @@ export const CATALOG_LISTINGS: readonly AnyListing[] = [
   tokenListing,
   sessionListing,
   refusedCallListing,
+  parkedListing,
 ];

@@ -19,6 +19,7 @@ export const TRAITS = {
   medium_url_hidden: "an installer that it boots cannot see the address of its medium, nor the token in it",
   several_systems: "has a second computer system behind it: that of the next machine in its rack",
   no_events: "offers no server-sent events",
+  events_pushed: "offers no stream of events: it sends them to who subscribes",
   events_elsewhere: "names another host as the place of its server-sent events",
   events_hang: "takes the request for server-sent events and never answers it",
   events_silent: "opens the stream of events and never sends anything over it",

@@ -24,24 +24,61 @@ export function streamEvents(device: ManagedDevice, response: ServerResponse): v
   if (!traits.includes("events_silent")) stream.keepAlive();
 }
 
-type News = Pick<DeviceEvent, "messageId" | "message" | "severity">;
+export type News = Pick<DeviceEvent, "messageId" | "message" | "severity">;
+
+/** What happened to a device since it was asked last. */
+export class DeviceNews {
+  readonly #device: ManagedDevice;
+  #sentUpTo: number;
+  #ailing: string;
+  #requests: number;
+
+  constructor(device: ManagedDevice) {
+    this.#device = device;
+    this.#sentUpTo = device.events.at(-1)?.sequence ?? 0;
+    this.#ailing = device.ailing;
+    this.#requests = device.requests;
+  }
+
+  take(): News[] {
+    const { events, ailing, requests, traits } = this.#device;
+    const news: News[] = events.filter(({ sequence }) => sequence > this.#sentUpTo);
+    if (ailing !== this.#ailing)
+      news.push({
+        messageId: "ResourceEvent.1.3.ResourceStatusChanged",
+        message: "Health changed.",
+        severity: "Warning",
+      });
+    if (requests !== this.#requests && traits.includes("events_of_requests"))
+      news.push({ messageId: "Security.1.0.AccessAllowed", message: "A request was let in.", severity: "OK" });
+    this.#sentUpTo = events.at(-1)?.sequence ?? this.#sentUpTo;
+    this.#ailing = ailing;
+    this.#requests = requests;
+    return news;
+  }
+}
+
+/** One event, as it is sent. */
+export const eventOf = (id: number, { messageId, message, severity }: News, context?: string) => ({
+  "@odata.type": "#Event.v1_9_0.Event",
+  Id: String(id),
+  Name: "Event Array",
+  ...(context !== undefined && { Context: context }),
+  Events: [{ EventType: "Event", MessageId: messageId, Message: message, MessageSeverity: severity }],
+});
 
 /** What one client has been sent. */
 class EventStream {
   readonly #device: ManagedDevice;
   readonly #response: ServerResponse;
-  #sentUpTo: number;
-  #ailing: string;
-  #requests: number;
+  readonly #news: DeviceNews;
   #quietSince = Date.now();
   #id = 0;
 
   constructor(device: ManagedDevice, response: ServerResponse) {
     this.#device = device;
     this.#response = response;
-    this.#sentUpTo = device.events.at(-1)?.sequence ?? 0;
-    this.#ailing = device.ailing;
-    this.#requests = device.requests;
+    this.#news = new DeviceNews(device);
     response.on("drain", () => this.#has("events_flood") && this.#flood());
   }
 
@@ -64,40 +101,17 @@ class EventStream {
   }
 
   #tell(): void {
-    const news = this.#news();
+    const news = this.#news.take();
     if (!this.#has("events_forgotten")) for (const event of news) this.#send(event);
     if (news.length > 0 && this.#has("events_cut")) this.#response.end();
     else if (Date.now() - this.#quietSince >= KEEP_ALIVE_MS) this.keepAlive();
   }
 
-  #news(): News[] {
-    const { events, ailing, requests } = this.#device;
-    const news: News[] = events.filter(({ sequence }) => sequence > this.#sentUpTo);
-    if (ailing !== this.#ailing)
-      news.push({
-        messageId: "ResourceEvent.1.3.ResourceStatusChanged",
-        message: "Health changed.",
-        severity: "Warning",
-      });
-    if (requests !== this.#requests && this.#has("events_of_requests"))
-      news.push({ messageId: "Security.1.0.AccessAllowed", message: "A request was let in.", severity: "OK" });
-    this.#sentUpTo = events.at(-1)?.sequence ?? this.#sentUpTo;
-    this.#ailing = ailing;
-    this.#requests = requests;
-    return news;
-  }
-
   /** Written over several lines, as some controllers do. */
-  #send({ messageId, message, severity }: News): void {
+  #send(news: News): void {
     this.#id += 1;
     this.#quietSince = Date.now();
-    const event = {
-      "@odata.type": "#Event.v1_9_0.Event",
-      Id: String(this.#id),
-      Name: "Event Array",
-      Events: [{ EventType: "Event", MessageId: messageId, Message: message, MessageSeverity: severity }],
-    };
-    const lines = JSON.stringify(event, null, 1).split("\n");
+    const lines = JSON.stringify(eventOf(this.#id, news), null, 1).split("\n");
     this.#response.write(`id: ${this.#id}\n${lines.map((line) => `data: ${line}\n`).join("")}\n`);
   }
 

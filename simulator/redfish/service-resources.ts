@@ -1,6 +1,7 @@
 import type { ManagedDevice } from "../devices/managed-device.ts";
 import { MOST_SESSIONS, SESSION_TIMEOUT_SECONDS, type Session } from "./accounts.ts";
 import { type Answer, noContent, ok, refuse } from "./answer.ts";
+import { SUBSCRIPTIONS, subscriptionMembers, subscriptionResources } from "./event-subscriptions.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
 import { TASK_SERVICE, taskMembers, taskResources } from "./update/task-resources.ts";
 import { firmwareMembers, UPDATE, updateResources } from "./update/update-resources.ts";
@@ -27,10 +28,7 @@ export function serviceResources<D extends ManagedDevice>(options: ServiceOption
     [`${ROOT}/AccountService`, { GET: ({ device }) => ok(accountService(device.spec.lockout)) }],
     [`${ROOT}/EventService`, { GET: ({ device }) => ok(eventService(device)) }],
     [EVENTS, { GET: streamEvents }],
-    [
-      `${ROOT}/EventService/Subscriptions`,
-      { GET: ({ path }) => ok(collection(path, "EventDestinationCollection", "Event subscriptions", [])) },
-    ],
+    [SUBSCRIPTIONS, subscriptionResources],
     ...updateResources<D>(),
     ...taskResources<D>(),
   ];
@@ -50,7 +48,12 @@ const sessionMembers: [string, Resource] = [
 ];
 
 /** Members of collections that every service has. */
-export const serviceMembers: readonly [string, Resource][] = [sessionMembers, firmwareMembers, ...taskMembers];
+export const serviceMembers: readonly [string, Resource][] = [
+  sessionMembers,
+  subscriptionMembers,
+  firmwareMembers,
+  ...taskMembers,
+];
 
 function serviceRoot({ device }: ResourceCall, systems: boolean) {
   const sessions = !device.traits.includes("no_sessions");
@@ -137,7 +140,6 @@ const accountService = (lockout: { failures: number; seconds: number }) => ({
 /** A loopback address that no device has. */
 const ELSEWHERE = "https://127.255.255.254:9";
 
-/** Events are sent over streams alone: it takes no subscription. */
 function eventService({ traits }: ManagedDevice) {
   const offers = !traits.includes("no_events");
   return {
@@ -147,14 +149,20 @@ function eventService({ traits }: ManagedDevice) {
     Name: "Event Service",
     ServiceEnabled: offers,
     Status: offers ? { State: "Enabled", Health: "OK" } : { State: "Disabled" },
-    ...(offers && { ServerSentEventUri: traits.includes("events_elsewhere") ? `${ELSEWHERE}${EVENTS}` : EVENTS }),
-    Subscriptions: link(`${ROOT}/EventService/Subscriptions`),
+    DeliveryRetryAttempts: 3,
+    EventFormatTypes: ["Event"],
+    ...(offers &&
+      !traits.includes("events_pushed") && {
+        ServerSentEventUri: traits.includes("events_elsewhere") ? `${ELSEWHERE}${EVENTS}` : EVENTS,
+      }),
+    Subscriptions: link(SUBSCRIPTIONS),
     Actions: {},
   };
 }
 
 function streamEvents({ device, path }: ResourceCall): Answer {
-  if (device.traits.includes("no_events")) return refuse("ResourceMissingAtURI", path);
+  if (device.traits.includes("no_events") || device.traits.includes("events_pushed"))
+    return refuse("ResourceMissingAtURI", path);
   if (device.eventStreams.open >= MOST_EVENT_STREAMS)
     return refuse("EventSubscriptionLimitExceeded", String(MOST_EVENT_STREAMS));
   return { status: 200, isEventStream: true };

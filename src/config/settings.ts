@@ -35,7 +35,7 @@ export const SETTINGS = {
     doc: "Whether `boot.listen` speaks TLS, with `tls.cert_file`. The iPXE of distributions trusts no authority of your own.",
   }),
   "bmc.listen": optional(kinds.listenAddress(), {
-    doc: "Where BMCs reach the server: media and firmware answer there, each at an address that nobody can guess and that ends with the work that it is for. Nothing else answers there. Needs `bmc.public_url`. Unset: on `http.listen`.",
+    doc: "Where BMCs reach the server: media and firmware answer there, and their events arrive there, each at an address that nobody can guess and that ends with the work that it is for. Nothing else answers there. Needs `bmc.public_url`. Unset: on `http.listen`.",
   }),
   "bmc.tls": setting(kinds.flag(), {
     default: true,
@@ -199,6 +199,10 @@ export const SETTINGS = {
   "monitor.events": setting(kinds.flag(), {
     default: true,
     doc: "Whether the events of devices are followed where their BMC offers server-sent events (Redfish EventService). An event has the device read at once: a change made outside is shown within 2s.",
+  }),
+  "monitor.events_push": setting(kinds.flag(), {
+    default: true,
+    doc: "Whether BMCs that offer subscriptions in place of a stream are asked to send their events to `bmc.public_url`. Their devices are polled as often as without; a change made outside is shown within 3s where the BMC reports it.",
   }),
   "monitor.events_interval": setting(kinds.duration("1s", "1h"), {
     default: "60s",

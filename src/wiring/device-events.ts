@@ -1,13 +1,16 @@
 import type { BmcTarget } from "../capabilities/bmc-target.ts";
 import type { DeviceEvents } from "../capabilities/events/device-events.ts";
 import type { Provider } from "../capabilities/provider.ts";
-import type { Config } from "../config.ts";
+import { type Config, publicUrlsOf } from "../config.ts";
 import { type EventPlace, EventStreams } from "../engine/events/event-streams.ts";
+import type { EventAddresses } from "../engine/events/inboxes.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { milliseconds } from "../kernel/time/duration.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import type { StepTargets } from "../runs/model/targets.ts";
+import { EVENT_INBOXES, eventAddress } from "../services/device/event-addresses.ts";
 import { noCredentials } from "../store/access/no-credentials.ts";
 import type { SecretStore } from "../store/access/secrets.ts";
 import { signInToBmcs } from "../store/device/bmc-credentials.ts";
@@ -28,7 +31,7 @@ export interface DeviceEventsWiring {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly replica: string;
-  readonly config: Pick<Config, "monitor" | "conditions">;
+  readonly config: Config;
   readonly clock: Clock;
   /** Of shelves. */
   readonly provider: Provider;
@@ -50,6 +53,7 @@ export function wireDeviceEvents(wiring: DeviceEventsWiring): EventStreams {
     placesOf: (keys) => findPlaces(wiring, keys),
     most: monitor.eventsStreams,
     silence: monitor.eventsSilence,
+    addresses: addressesOf(wiring),
     pollsEvery: (kind) => (kind === "machine" ? conditions.interval : monitor.interval),
     observer: observeEvents(metrics),
     async nudge(key) {
@@ -60,6 +64,18 @@ export function wireDeviceEvents(wiring: DeviceEventsWiring): EventStreams {
   });
   metrics.collectWith(async () => ({ millwright_event_streams: [{ labels: {}, value: streams.open }] }));
   return streams;
+}
+
+/** Where BMCs reach this server, if they do. */
+function addressesOf({ config, secrets, clock }: DeviceEventsWiring): EventAddresses | undefined {
+  const { bmc: server } = publicUrlsOf(config);
+  if (server === null || !config.monitor.eventsPush) return undefined;
+  const listener = config.bmc.listen === null ? "shared" : "own";
+  return {
+    checkedEvery: milliseconds(Math.max(config.monitor.interval, config.monitor.eventsInterval)),
+    isHere: (url) => url.startsWith(`${server}${EVENT_INBOXES}/`),
+    addressFor: (claimed) => eventAddress(secrets, claimed, { server, now: clock.now(), listener }),
+  };
 }
 
 const gone = ({ kind, id }: ThingKey): StepFailure => new StepFailure("target_gone", `there is no ${kind} ${id}`);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { StepFailure } from "../../kernel/errors.ts";
 import { DeviceFailure } from "../device-failure.ts";
+import type { EventInbox } from "../events/event-inbox.ts";
 import { need } from "../provider.ts";
 import { aCall, aFencedCall, type PowerBench, type SetUpBench } from "./device-bench.ts";
 
@@ -11,18 +12,23 @@ export interface EventsBench extends PowerBench {
   restartBmc(): Promise<void>;
 }
 
-export type Heard = Record<"opened" | "alive" | "happened", number>;
+export type Heard = Record<"opened" | "alive" | "present" | "happened", number>;
 
 /** Follows a device for the length of a test, and counts what is heard of it. */
-export function listenTo(bench: Pick<PowerBench, "provider" | "target">) {
-  const heard: Heard = { opened: 0, alive: 0, happened: 0 };
+export function listenTo(bench: Pick<PowerBench, "provider" | "target">, inbox?: EventInbox) {
+  const heard: Heard = { opened: 0, alive: 0, present: 0, happened: 0 };
   const stop = new AbortController();
   const count = (what: keyof Heard) => () => {
     heard[what] += 1;
   };
-  const listener = { opened: count("opened"), alive: count("alive"), happened: count("happened") };
+  const listener = {
+    opened: count("opened"),
+    alive: count("alive"),
+    present: count("present"),
+    happened: count("happened"),
+  };
   const { events } = need(bench.provider, ["events"]);
-  const ended = events.follow(bench.target, listener, aCall({ signal: stop.signal })).then(
+  const ended = events.follow(bench.target, listener, aCall({ signal: stop.signal }), inbox).then(
     () => "stopped" as const,
     (error: unknown) => error,
   );
@@ -72,7 +78,7 @@ export function describeDeviceEvents(name: string, setUp: SetUpBench<EventsBench
 
     test("are not asked for without a lease", async () => {
       const { events } = need(bench.provider, ["events"]);
-      const nothing = { opened() {}, alive() {}, happened() {} };
+      const nothing = { opened() {}, alive() {}, present() {}, happened() {} };
       await expect(events.follow(bench.target, nothing, aFencedCall())).rejects.toBeInstanceOf(StepFailure);
       expect(await bench.openStreams()).toBe(1);
     });

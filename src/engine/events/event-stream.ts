@@ -1,5 +1,6 @@
 import type { BmcTarget } from "../../capabilities/bmc-target.ts";
 import type { DeviceEvents } from "../../capabilities/events/device-events.ts";
+import type { EventInbox } from "../../capabilities/events/event-inbox.ts";
 import { StepFailure } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Duration, milliseconds, minutes } from "../../kernel/time/duration.ts";
@@ -35,6 +36,7 @@ export class EventStream {
   readonly #pacer: NudgePacer;
   #openedAt: number | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
+  #presentAt = Number.NEGATIVE_INFINITY;
   #isLive = false;
   #end: StreamEnd | undefined;
 
@@ -63,7 +65,7 @@ export class EventStream {
   }
 
   /** Lasts for as long as the stream. @throws what broke it */
-  async follow(events: DeviceEvents, target: BmcTarget): Promise<void> {
+  async follow(events: DeviceEvents, target: BmcTarget, inbox?: EventInbox): Promise<void> {
     const { kind, id } = this.claimed;
     const call = {
       signal: this.#ending.signal,
@@ -81,10 +83,14 @@ export class EventStream {
         this.#pacer.heard();
       },
       alive: () => this.#heard(),
+      // No sign of life: that its events arrive nobody knows before one does, so that the device is polled as ever.
+      present: () => {
+        this.#presentAt = this.#host.clock.monotonic();
+      },
       happened: () => this.#pacer.heard(),
     };
     try {
-      await events.follow(target, listener, call);
+      await events.follow(target, listener, call, inbox);
     } finally {
       this.#pacer.stop();
       this.#setLive(false);
@@ -98,9 +104,10 @@ export class EventStream {
 
   /** Called again and again: nobody tells of silence. */
   noticeSilence(): void {
-    const silentFor = milliseconds(this.#host.clock.monotonic() - Math.max(this.#heardAt, this.#openedAt ?? Infinity));
-    if (silentFor > this.#host.silence) this.#setLive(false);
-    if (silentFor > SILENT_FOR_GOOD) this.end("silent");
+    const heardAt = Math.max(this.#heardAt, this.#openedAt ?? Infinity);
+    const silentFor = (since: number) => milliseconds(this.#host.clock.monotonic() - since);
+    if (silentFor(heardAt) > this.#host.silence) this.#setLive(false);
+    if (silentFor(Math.max(heardAt, this.#presentAt)) > SILENT_FOR_GOOD) this.end("silent");
   }
 
   #heard(): void {

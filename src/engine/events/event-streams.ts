@@ -9,6 +9,7 @@ import * as streams from "../../store/device/event-streams.ts";
 import type { ThingKey } from "../../store/lifecycle/things.ts";
 import type { Database } from "../../store/postgres/database.ts";
 import { EventStream, type StreamHost } from "./event-stream.ts";
+import { type EventAddresses, Inboxes } from "./inboxes.ts";
 import { pauseAfter, STREAM_BACK_OFF, type StreamBackOff, type StreamEnd } from "./stream-back-off.ts";
 
 /** What is told for metrics. */
@@ -34,6 +35,8 @@ export interface EventStreamsOptions {
   /** Streams at a time. */
   readonly most: number;
   readonly silence: Duration;
+  /** For devices that send their events instead of streaming them. Absent: they are polled. */
+  readonly addresses?: EventAddresses | undefined;
   readonly pollsEvery: (kind: string) => Duration;
   readonly clock?: Clock;
   readonly observer?: EventsObserver;
@@ -55,7 +58,8 @@ const keyOf = ({ kind, id }: ThingKey): string => `${kind} ${id}`;
  * believed. Replicas share the devices by the database; each BMC has one stream.
  */
 export class EventStreams {
-  readonly #options: Required<EventStreamsOptions>;
+  readonly #options: Required<Omit<EventStreamsOptions, "addresses">>;
+  readonly #inboxes: Inboxes | undefined;
   readonly #held = new Map<string, EventStream>();
   readonly #underWay = new Set<Promise<void>>();
   /** Writes of whether a stream lives, and its release, one after the other. */
@@ -64,7 +68,8 @@ export class EventStreams {
   #heldOnAt = Number.NEGATIVE_INFINITY;
   #notedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: EventStreamsOptions) {
+  constructor({ addresses, ...options }: EventStreamsOptions) {
+    this.#inboxes = addresses && new Inboxes(options.db, addresses);
     const unobserved = { nudged() {}, ended() {} };
     this.#options = { clock: systemClock, observer: unobserved, backOff: STREAM_BACK_OFF, ...options };
     const { clock, silence, pollsEvery, log } = this.#options;
@@ -114,6 +119,7 @@ export class EventStreams {
       this.#heldOnAt = now; // from before the question: the others count from later on
     }
     await this.#endWhatIsNotOurs();
+    await this.#inboxes?.collect();
     if (now - this.#notedAt >= NOTE_DEVICES_EVERY) {
       this.#notedAt = now;
       await streams.noteDevices(db);
@@ -158,12 +164,14 @@ export class EventStreams {
   async #follow(stream: EventStream, placed: Promise<EventPlace | StepFailure | undefined>): Promise<void> {
     const { observer, log, backOff } = this.#options;
     const { kind, id, failures } = stream.claimed;
+    const inbox = this.#inboxes?.openFor(stream.claimed);
     try {
       const place = await placed;
       if (place === undefined || place instanceof Error) throw place ?? new Error("the device was not found");
-      await stream.follow(place.events, place.target);
+      await stream.follow(place.events, place.target, inbox);
       throw new StepFailure("stopped", "the stream was ended");
     } catch (error) {
+      inbox?.close();
       const ours = stream.endedBecause;
       const reason: StreamEnd = ours ?? causeOf(error).code;
       observer.ended({ kind, reason });

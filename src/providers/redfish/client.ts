@@ -48,6 +48,7 @@ export interface RedfishClient {
   expectRestart(target: BmcTarget, until: Date): void;
   /** Changes members of a resource. */
   patch(target: BmcTarget, path: string, body: Resource, call: CallContext): Promise<void>;
+  remove(target: BmcTarget, path: string, call: CallContext): Promise<void>;
   /** A stream of server-sent events, with the session that all else is sent with. It outlives the call: whoever has it ends it. */
   stream(target: BmcTarget, path: string, call: CallContext): Promise<IncomingMessage>;
   /** Signs out everywhere and drops the connections. Before the gateway is closed. */
@@ -143,6 +144,9 @@ export function createRedfishClient(options: RedfishClientOptions): RedfishClien
         if (typeof etag !== "string") throw error;
         await request({ ...change, headers: { "if-match": etag } });
       }
+    },
+    async remove(target, path, call) {
+      await request({ target, call, operation: "redfish.command", method: "DELETE", path });
     },
     stream: (target, path, call) =>
       signedIn({ target, path, call }, (signIn) =>

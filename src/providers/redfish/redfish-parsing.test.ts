@@ -39,6 +39,7 @@ function aBmc(resources: Readonly<Record<string, unknown>>, clock: Clock = syste
       return { status: 200, resource: {}, headers: {} };
     },
     patch: async () => undefined,
+    remove: async () => undefined,
     stream: () => Promise.reject(new Error("no streams here")),
     close: async () => undefined,
   };

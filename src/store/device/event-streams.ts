@@ -33,6 +33,31 @@ export interface WatchedBy extends ThingKey {
   readonly reason: string | null;
 }
 
+/** When something came last for each of the streams, of those that are still ours; a text that changes with it. */
+export async function listNews<T extends Held>(db: Queryable, held: readonly T[]): Promise<ReadonlyMap<T, string>> {
+  const rows = await db.query<Held & { heard_at: string }>(
+    `select kind, id, epoch, heard_at::text from event_streams join unnest($1::text[], $2::text[], $3::bigint[]) as h(kind, id, epoch)
+      using (kind, id, epoch) where heard_at is not null`,
+    [...keysOf(held)],
+  );
+  const found = new Map(rows.map(({ kind, id, heard_at }) => [`${kind} ${id}`, heard_at]));
+  return new Map(
+    held.flatMap((one) => {
+      const at = found.get(`${one.kind} ${one.id}`);
+      return at === undefined ? [] : [[one, at] as const];
+    }),
+  );
+}
+
+/** Something came at the address that a device was given under this epoch. Returns false where that is over. */
+export async function noteNews(db: Queryable, { kind, id, epoch }: Held): Promise<boolean> {
+  const rows = await db.query(
+    "update event_streams set heard_at = now() where kind = $1 and id = $2 and epoch = $3 and owner is not null returning id",
+    [kind, id, epoch],
+  );
+  return rows.length > 0;
+}
+
 const IS_HELD = "exists (select from event_holders h where h.owner = e.owner and h.alive_until > now())";
 
 /** Whether the device's stream lives, for queries of others. `id` is a column of theirs. */

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createConsole } from "../../api/console/console.ts";
+import { createDeviceEvents } from "../../api/rest/device-events.ts";
 import { createFiles } from "../../api/rest/files.ts";
 import { createFirmwareFiles } from "../../api/rest/firmware/firmware-files.ts";
 import { createRestApi, type RestApiDeps } from "../../api/rest/rest-api.ts";
@@ -39,6 +40,8 @@ export function wireListeners(
   const files = createFiles({ directory: config.install.filesDir, reportUnexpected });
   const firmwareOf = (...listeners: readonly FileListener[]) =>
     createFirmwareFiles({ services: seeds.services, listeners, reportUnexpected });
+  const eventsOf = (...listeners: readonly FileListener[]) =>
+    createDeviceEvents({ services: seeds.services, listeners, reportUnexpected });
   // What BMCs were given before there was a listener for them goes on where it began.
   const earlier = { besides: publicUrlsOf(config).bmc };
   const seedsHere = createSeeds({ ...seeds, scope: { nodes: !isBootApart, runs: isBmcApart ? earlier : true } });
@@ -61,7 +64,11 @@ export function wireListeners(
     machinePorts.push({
       setting: "bmc.listen",
       listen: bmc.listen,
-      http: registering(firmwareOf("own"), createSeeds({ ...seeds, scope: { nodes: false, runs: true } })),
+      http: registering(
+        firmwareOf("own"),
+        eventsOf("own"),
+        createSeeds({ ...seeds, scope: { nodes: false, runs: true } }),
+      ),
       ...(bmc.tls && withoutClients(tls)),
     });
   return {
@@ -74,6 +81,7 @@ export function wireListeners(
       createRestApi({ ...rest, isHere: ({ isForBoot = false }) => !(isForBoot && isBootApart) }),
       ...(isBootApart ? [] : [files]),
       isBmcApart ? firmwareOf("shared") : firmwareOf("shared", "own"),
+      ...(isBmcApart ? [] : [eventsOf("shared")]),
       seedsHere,
     ),
     fallback: console.fallback,

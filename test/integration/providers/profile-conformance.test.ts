@@ -61,6 +61,7 @@ const SHOWS_IN: Readonly<
   several_systems: { suites: ["power", "reset", "boot", "imaging", "system"] },
   // Streams of events are tried with all of them in device-events.test.ts.
   no_events: { suites: [] },
+  events_pushed: { suites: [] },
   events_elsewhere: { suites: [] },
   events_hang: { suites: [] },
   events_silent: { suites: [] },

@@ -10,9 +10,10 @@ import { bmcFailure } from "../../transport/bmc-failure.ts";
 import { nameOf } from "../../transport/bmc-gateway.ts";
 import { transportCause } from "../../transport/transport-cause.ts";
 import type { RedfishClient } from "../client.ts";
-import { isLocalPath, linkAt, textAt, valueAt } from "../resource.ts";
+import { isLocalPath, linkAt, type Resource, textAt, valueAt } from "../resource.ts";
 import { SERVICE_ROOT } from "../sessions.ts";
 import { EventScanner } from "./event-scanner.ts";
+import { receiveEvents } from "./event-subscription.ts";
 
 /** More than this a second is left with the device: a flood costs us next to nothing, and the device all of it. */
 const MOST_BYTES_A_SECOND = 256 * 1_024;
@@ -22,21 +23,35 @@ const EVENTS_ALONE = "$filter=EventFormatType%20eq%20Event";
 /** The events of Redfish's EventService, by the stream of server-sent events that it names. */
 export function createDeviceEvents(client: RedfishClient): DeviceEvents {
   return {
-    async follow(target, listener, call) {
-      const body = await client.stream(target, await findStream(client, target, call), call);
+    async follow(target, listener, call, inbox) {
+      const service = await readService(client, target, call);
+      const place = linkAt(service, "Subscriptions");
+      const stream = streamOf(service, target);
+      if (stream === undefined) {
+        if (inbox === undefined || place === undefined) throw offersNone(target);
+        return receiveEvents({ client, target, place, inbox, listener, call });
+      }
+      const body = await client.stream(target, stream, call);
       listener.opened();
       await readEvents(body, listener, target, call.signal);
     },
   };
 }
 
-async function findStream(client: RedfishClient, target: BmcTarget, call: CallContext): Promise<string> {
+const offersNone = (target: BmcTarget): DeviceFailure =>
+  bmcFailure("unsupported", target, `${nameOf(target)} offers no server-sent events`);
+
+async function readService(client: RedfishClient, target: BmcTarget, call: CallContext): Promise<Resource> {
   const { resource: root } = await client.get(target, SERVICE_ROOT, call);
   const place = linkAt(root, "EventService");
-  const service = place && (await client.find(target, place, call));
+  const service = place === undefined ? undefined : await client.find(target, place, call);
+  if (service === undefined || valueAt(service, "ServiceEnabled") === false) throw offersNone(target);
+  return service;
+}
+
+function streamOf(service: Resource, target: BmcTarget): string | undefined {
   const uri = textAt(service, "ServerSentEventUri");
-  if (uri === undefined || uri === "" || valueAt(service, "ServiceEnabled") === false)
-    throw bmcFailure("unsupported", target, `${nameOf(target)} offers no server-sent events`);
+  if (uri === undefined || uri === "") return undefined;
   const path = pathHere(target, uri);
   const isFiltered = valueAt(service, "SSEFilterPropertiesSupported", "EventFormatType") === true;
   return isFiltered && !path.includes("?") ? `${path}?${EVENTS_ALONE}` : path;

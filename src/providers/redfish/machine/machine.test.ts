@@ -102,6 +102,7 @@ function aBmc(options: {
     get,
     getOpenly: get,
     upload: () => Promise.reject(new Error("this machine takes no uploads")),
+    remove: () => Promise.reject(new Error("of this machine nothing is removed")),
     expectRestart: () => undefined,
     find: async (...asked) => (isResource(resources[asked[1]]) ? (await get(...asked)).resource : undefined),
     async post(_target, path, body) {

@@ -7,7 +7,7 @@ import type { FaultBook } from "../faults/fault-book.ts";
 import { delayWhileConnected, isSpoiltBefore, spoil } from "../faults/spoilt-answer.ts";
 import { readBody, splitTarget } from "../request-body.ts";
 import { type Answer, refuse } from "./answer.ts";
-import { streamEvents } from "./event-stream.ts";
+import { streamEvents } from "./events/event-stream.ts";
 import { fetchMedium } from "./fetch-medium.ts";
 import type { RedfishRequest } from "./redfish-service.ts";
 import { isUpload } from "./update/update-resources.ts";

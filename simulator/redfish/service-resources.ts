@@ -1,7 +1,7 @@
 import type { ManagedDevice } from "../devices/managed-device.ts";
 import { MOST_SESSIONS, SESSION_TIMEOUT_SECONDS, type Session } from "./accounts.ts";
 import { type Answer, noContent, ok, refuse } from "./answer.ts";
-import { SUBSCRIPTIONS, subscriptionMembers, subscriptionResources } from "./event-subscriptions.ts";
+import { SUBSCRIPTIONS, subscriptionMembers, subscriptionResources } from "./events/event-subscriptions.ts";
 import { collection, link, type Resource, type ResourceCall } from "./resources.ts";
 import { TASK_SERVICE, taskMembers, taskResources } from "./update/task-resources.ts";
 import { firmwareMembers, UPDATE, updateResources } from "./update/update-resources.ts";

@@ -1,4 +1,5 @@
 import type { InstallRouteDeps } from "../api/rest/install-routes.ts";
+import { addressGroup } from "../api/transport/limits/client-address.ts";
 import type { Config } from "../config/load.ts";
 import { createAddressFilter } from "../config.ts";
 import { createBatcher, runInHalves } from "../kernel/batcher.ts";
@@ -55,6 +56,7 @@ export const discoveryGateOf = (
     perMinute: install.discoveredPerMinute,
     perAddress: install.discoveredPerAddress,
     isExempt: createAddressFilter(limits.exemptNetworks),
+    placeOf: addressGroup,
     ...around,
   });
 

@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import { type Duration, hours, milliseconds } from "../../kernel/time/duration.ts";
 import type { Signer } from "../../store/access/secrets.ts";
 import { noteNews } from "../../store/device/event-streams.ts";
@@ -58,11 +57,15 @@ export function isEventAddress(
 
 /** Notes that something came. However much comes, the database hears of it twice a second and device. */
 export function openEventDesk(deps: ServiceDeps): (request: EventRequest) => Promise<boolean> {
-  const noted = new LRUCache<string, true>({ max: 10_000, ttl: NOTED_EVERY });
+  let noted = new Set<string>();
+  let since = 0;
   return async ({ kind, id, epoch }) => {
+    const now = nowOf(deps).getTime();
+    // All at once: of each device no more than one more is heard for it.
+    if (now - since >= NOTED_EVERY) [noted, since] = [new Set(), now];
     const key = `${kind} ${id} ${epoch}`;
     if (noted.has(key)) return true;
-    noted.set(key, true);
+    noted.add(key);
     return noteNews(deps.db, { kind, id, epoch: Number(epoch) });
   };
 }

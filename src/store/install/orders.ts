@@ -81,8 +81,11 @@ async function placeOne(tx: Transaction, placing: Placing): Promise<void> {
     actor: each.by,
     reason: workflow.name,
     data: { run_id: runId, workflow_id: workflow.id },
-    // What an earlier boot was handed is worth nothing now.
-    set: { workflow_id: workflow.id, order_stamp: stamp, report_token_hash: null },
+    // What an earlier boot was handed is worth nothing now, and the next one is expected, however long ago the node was approved.
+    set: {
+      ...{ workflow_id: workflow.id, order_stamp: stamp, report_token_hash: null },
+      ...{ armed_at: (await nowIn(tx)).toISOString(), armed_by: "run" },
+    },
   });
   failPoint("install-orders:placed", [{ kind: KIND }]);
 }
@@ -118,6 +121,12 @@ function waysToPending({ state }: Install): readonly string[] {
     default:
       return ["repave_requested"];
   }
+}
+
+async function nowIn(tx: Transaction): Promise<Date> {
+  const [row] = await tx.query<{ now: Date }>("select now() as now");
+  if (!row) throw new Error("the database tells no time");
+  return row.now;
 }
 
 const factsOf = ({ runId, orderId }: NetInstallOrder) => ({ orderedBy: runId, orderId });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { addressGroup } from "../../../src/api/transport/limits/client-address.ts";
 import { forgetOld } from "../../../src/engine/retention.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
 import { systemClock } from "../../../src/kernel/time/clock.ts";
@@ -33,6 +34,7 @@ function limitTo(change: Partial<DiscoveryRules>): void {
     perMinute: 1_000,
     perAddress: 1_000,
     isExempt: () => false,
+    placeOf: addressGroup,
     clock: systemClock,
     refused: (limit) => refused.push(limit),
     ...change,

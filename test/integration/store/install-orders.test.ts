@@ -107,3 +107,15 @@ test("an order that was possible when it was checked is dropped where it no long
   expect(await commitWith(what)).toEqual({ type: "conflict" });
   expect(await installs()).toEqual([]);
 });
+
+test("an order of a node that was approved long ago expects its next boot", async () => {
+  await commitWith(what);
+  await database.db.query(
+    "update installs set armed_at = now() - interval '30 days', facts = facts || '{\"orderId\":null,\"orderedBy\":null}'",
+  );
+  expect(await commitWith({ ...what, orderId: "2" })).toEqual({ type: "committed" });
+  const armed = await database.db.query(
+    "select armed_at > now() - interval '1 hour' as recent, armed_by from installs",
+  );
+  expect(armed).toEqual([{ recent: true, armed_by: "run" }]);
+});

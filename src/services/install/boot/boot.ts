@@ -165,8 +165,8 @@ function changedSince({ facts, orderStamp }: InstallRecord, boot: WorkflowBoot |
 /** Its next boot tries again. */
 async function isOneTooMany(tx: Transaction, gate: DiscoveryGate, { mac, address }: BootRequest): Promise<boolean> {
   const { most, refused } = gate.rules;
-  const isFull = (await countFoundByBoot(tx, most)) >= most;
-  const limit = isFull ? "discovered" : gate.take(address);
+  // The database is asked last: a flood is to cost next to nothing.
+  const limit = gate.take(address) ?? ((await countFoundByBoot(tx, most)) >= most ? "discovered" : undefined);
   if (limit !== undefined) refused(limit, { mac, address });
   return limit !== undefined;
 }
@@ -206,8 +206,8 @@ async function isFresh(tx: Transaction, id: string): Promise<boolean> {
 }
 
 /**
- * That it was seen; of its hardware only what nobody has said yet. Where it is, and how it boots, is replaced by a boot that was expected, and of
- * a node that nobody has approved: anybody can ask under its address.
+ * That it was seen; of its hardware only what nobody has said yet. How it boots is replaced by a boot that was expected alone, since anybody can
+ * ask under its address; and so is where it is, once it is approved.
  */
 async function noteBoot(
   tx: Transaction,
@@ -219,11 +219,12 @@ async function noteBoot(
   const { hardware, arch, bootMode } = request;
   const install = await lockInstall(tx, id);
   const { as, boot } = bootAsking(deps, request, install);
-  const isExpected = install.state.name === "discovered" || (as !== "contested" && boot.armedBy !== null);
+  const isExpected = as !== "contested" && boot.armedBy !== null;
   const told = HARDWARE_FACTS.filter((name) => {
     const value = hardware[name];
     if (value === undefined || value === "") return false;
-    const isNews = name === "ipAddress" && isExpected && install.facts.ipAddress !== value;
+    const mayMove = name === "ipAddress" && (isExpected || install.state.name === "discovered");
+    const isNews = mayMove && install.facts.ipAddress !== value;
     return isNews || (install.facts[name] ?? "") === "";
   });
   const facts = {

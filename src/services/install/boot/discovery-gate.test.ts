@@ -12,6 +12,7 @@ function gateAt(start = 0) {
     perMinute: 5,
     perAddress: 2,
     isExempt: (address) => address === EXEMPT,
+    placeOf: (address) => address.replace(/::.*/, "::/64"),
     clock: { monotonic: () => now },
     refused: () => {},
   });
@@ -25,6 +26,12 @@ test("one address brings only so many machines an hour, and others are not kept 
   expect(takeTimes(1, "10.0.0.7")).toEqual([undefined]);
   pass(hours(1));
   expect(takeTimes(3, STRANGER)).toEqual([undefined, undefined, "discovered_per_address"]);
+});
+
+test("a host that has a whole network of IPv6 is one address", () => {
+  const { takeTimes } = gateAt();
+  const taken = [1, 2, 3].flatMap((n) => takeTimes(1, `2001:db8:0:1::${n}`));
+  expect(taken).toEqual([undefined, undefined, "discovered_per_address"]);
 });
 
 test("all of them bring only so many a minute, also from addresses that have no limit of their own", () => {

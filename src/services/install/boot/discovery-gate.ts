@@ -12,6 +12,8 @@ export interface DiscoveryRules {
   /** New ones an hour from one address, at this replica. */
   readonly perAddress: number;
   readonly isExempt: (address: string) => boolean;
+  /** What counts as one address: a host has a whole network of IPv6. */
+  readonly placeOf: (address: string) => string;
   readonly clock: Pick<Clock, "monotonic">;
   readonly refused: (limit: DiscoveryLimit, fields: Readonly<Record<string, unknown>>) => void;
 }
@@ -33,8 +35,9 @@ export class DiscoveryGate {
   /** The limit that is reached; undefined: one more may be put on record, and is counted. */
   take(address: string | null): DiscoveryLimit | undefined {
     const now = this.rules.clock.monotonic();
-    const place = address ?? "";
-    if (!this.rules.isExempt(place) && !this.#of(place, now).take(now)) return "discovered_per_address";
+    const { isExempt, placeOf } = this.rules;
+    const isHeld = address === null || !isExempt(address);
+    if (isHeld && !this.#of(placeOf(address ?? ""), now).take(now)) return "discovered_per_address";
     return this.#all.take(now) ? undefined : "discovered_per_minute";
   }
 

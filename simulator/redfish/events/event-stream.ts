@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
-import type { DeviceEvent, ManagedDevice } from "../devices/managed-device.ts";
-import type { Trait } from "../devices/profile.ts";
+import type { DeviceEvent, ManagedDevice } from "../../devices/managed-device.ts";
+import type { Trait } from "../../devices/profile.ts";
 
 /** Devices have no timers of their own: the stream finds out what is new. Real time, as the client's patience is. */
 const FINDS_OUT_EVERY_MS = 100;

@@ -1,11 +1,11 @@
 import { request as plainRequest } from "node:http";
 import { request as secureRequest } from "node:https";
 import { z } from "zod";
-import type { ManagedDevice } from "../devices/managed-device.ts";
-import { noContent, ok, refuse } from "./answer.ts";
+import type { ManagedDevice } from "../../devices/managed-device.ts";
+import { noContent, ok, refuse } from "../answer.ts";
+import { readBodyOf } from "../patch-body.ts";
+import { collection, type Resource, type ResourceCall } from "../resources.ts";
 import { DeviceNews, eventOf } from "./event-stream.ts";
-import { readBodyOf } from "./patch-body.ts";
-import { collection, type Resource, type ResourceCall } from "./resources.ts";
 
 export const SUBSCRIPTIONS = "/redfish/v1/EventService/Subscriptions";
 /** As few as a real controller was documented to allow. */

@@ -1,7 +1,7 @@
 import { get } from "node:https";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Trait } from "../devices/profile.ts";
-import { type MachineRow, startTemporarySimulator } from "../testing/temporary-simulator.ts";
+import type { Trait } from "../../devices/profile.ts";
+import { type MachineRow, startTemporarySimulator } from "../../testing/temporary-simulator.ts";
 
 const SSE = "/redfish/v1/EventService/SSE";
 const MACHINE = "m-rack1-01";

@@ -67,6 +67,7 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     await page.getByRole("button", { name: "Enter maintenance …" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/m-rack1-09: .* → MAINTENANCE/).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
     await dialog.getByLabel("Comment").fill("a fan is to be replaced");
     await dialog.getByRole("button", { name: "Enter maintenance", exact: true }).click();
     await page

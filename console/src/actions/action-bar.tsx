@@ -1,6 +1,6 @@
 import { Button, Menu } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
-import { nameOfMethod } from "../api/call-method.ts";
+import { nameOfMethod } from "../api/method-name.ts";
 import { useMe } from "../shell/me.tsx";
 import type { Action } from "./action.ts";
 

@@ -10,10 +10,6 @@ export async function callMethod<M extends DescMethodUnary>(
   return message as MessageShape<M["output"]>;
 }
 
-/** As the tables of roles have it. */
-export const nameOfMethod = ({ parent, name }: Pick<DescMethodUnary, "parent" | "name">): string =>
-  `${parent.typeName}/${name}`;
-
 /** A key that makes a call safe to repeat. `crypto.randomUUID` is for pages alone that came over a way that browsers trust. */
 export const newRequestId = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");

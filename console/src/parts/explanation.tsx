@@ -1,13 +1,20 @@
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ExplainResponse, ExplainService } from "../../../contract/millwright/v1/explain_pb.js";
+import { lazy, Suspense, useState } from "react";
+import { type ExplainResponse, ExplainService, type NextCommand } from "../../../contract/millwright/v1/explain_pb.js";
 import { useLifecycles, useStateOf } from "../api/lifecycles.ts";
 import { topicKey } from "../api/query-keys.ts";
 import { clientOf } from "../api/services.ts";
+import { useMe } from "../shell/me.tsx";
 import { Age } from "./age.tsx";
 import { CopyButton } from "./copy-button.tsx";
 import { ErrorNote } from "./error-note.tsx";
 import classes from "./explanation.module.css";
 import { ThingLink } from "./thing-link.tsx";
+
+const ExplainedAction = lazy(async () => ({
+  default: (await import("../actions/explained-action.tsx")).ExplainedAction,
+}));
 
 interface ExplanationProps {
   readonly kind: string;
@@ -49,7 +56,7 @@ export function Explanation({ kind, id, state }: ExplanationProps) {
           </p>
         </section>
       )}
-      <NextCommands answer={data} />
+      <NextCommands answer={data} canAct={state === undefined} />
       {state !== undefined && <StateMeaning kind={kind} state={state} />}
     </div>
   );
@@ -77,22 +84,40 @@ function WaitChain({ answer: { waitingFor, claims } }: { readonly answer: Explai
   );
 }
 
-function NextCommands({ answer: { nextCommands } }: { readonly answer: ExplainResponse }) {
+interface NextCommandsProps {
+  readonly answer: ExplainResponse;
+  /** A popover goes away under a dialog: there commands are copied alone. */
+  readonly canAct: boolean;
+}
+
+function NextCommands({ answer: { nextCommands }, canAct }: NextCommandsProps) {
+  const { may } = useMe();
+  const [chosen, setChosen] = useState<NextCommand | undefined>();
   if (nextCommands.length === 0) return null;
   return (
     <section>
       <h2>What helps</h2>
       <ul className={classes.commands}>
-        {nextCommands.map(({ command, why }) => (
-          <li key={command}>
+        {nextCommands.map((next) => (
+          <li key={next.command}>
             <div>
-              <code>{command}</code>
-              <div className="dim">{why}</div>
+              <code>{next.command}</code>
+              <div className="dim">{next.why}</div>
             </div>
-            <CopyButton text={command} what={command} />
+            <span className={classes.buttons}>
+              {canAct && may.has(next.call?.method ?? "") && (
+                <Button size="compact-xs" variant="default" onClick={() => setChosen(next)}>
+                  Do it …
+                </Button>
+              )}
+              <CopyButton text={next.command} what={next.command} />
+            </span>
           </li>
         ))}
       </ul>
+      <Suspense fallback={null}>
+        {chosen && <ExplainedAction next={chosen} onClose={() => setChosen(undefined)} />}
+      </Suspense>
     </section>
   );
 }

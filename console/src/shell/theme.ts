@@ -1,4 +1,4 @@
-import { createTheme } from "@mantine/core";
+import { createTheme, Modal } from "@mantine/core";
 
 /** One family, three sizes, no decoration. What is of our own is in `base.css`. */
 export const theme = createTheme({
@@ -10,4 +10,10 @@ export const theme = createTheme({
   primaryShade: { light: 8, dark: 8 },
   autoContrast: true,
   respectReducedMotion: true,
+  components: {
+    Modal: Modal.extend({
+      // The line with a dialog's title is no banner of the page, and a cross needs a name.
+      defaultProps: { closeButtonProps: { "aria-label": "Close" }, attributes: { header: { role: "none" } } },
+    }),
+  },
 });

@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Machine } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { MachinePowerService, MachineService } from "../../../../contract/millwright/v1/machine_pb.js";
 import { ActionBar } from "../../actions/action-bar.tsx";
-import { nameOfMethod } from "../../api/call-method.ts";
+import { nameOfMethod } from "../../api/method-name.ts";
 import { clientOf } from "../../api/services.ts";
 import { type Column, DataTable } from "../../lists/data-table.tsx";
 import { FilterBar } from "../../lists/filter-bar.tsx";

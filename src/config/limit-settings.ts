@@ -19,6 +19,30 @@ export const LIMIT_SETTINGS = {
     default: "15m",
     doc: "How long an HTTP/2 connection may be without a call; then it is ended in order, and clients open another when they need one. Connections of HTTP/1.1 are kept for 75s.",
   }),
+  "limits.requests_per_caller": setting(kinds.integer(1, 1_000_000), {
+    default: 1_000,
+    doc: "Requests a second of one caller, by name, over all connections to this replica; five seconds' worth may come at once. More are answered with RESOURCE_EXHAUSTED or 429, and `retry-after`.",
+  }),
+  "limits.requests_per_address": setting(kinds.integer(1, 1_000_000), {
+    default: 200,
+    doc: "The same for requests of one address for which nobody has signed in: boots, reports, probes over gRPC, and failed sign-ins. Files are not counted.",
+  }),
+  "limits.streams_per_caller": setting(kinds.integer(1, 1_000_000), {
+    default: 2_000,
+    doc: "Streams (watches and logs) of one caller at the same time, to this replica.",
+  }),
+  "limits.streams_per_address": setting(kinds.integer(1, 1_000_000), {
+    default: 100,
+    doc: "Streams of one address at the same time for which nobody has signed in: watches of the health service, and reflection.",
+  }),
+  "limits.unread_bytes": setting(kinds.integer(1_048_576, 2 ** 40), {
+    default: 268_435_456,
+    doc: "What may wait in memory for callers who do not read their answers, of all of them together. Above it the largest answers are broken off.",
+  }),
+  "limits.failed_sign_ins": setting(kinds.integer(1, 1_000_000), {
+    default: 30,
+    doc: "Failed sign-ins a minute from one address, and under one name. Above it bearers are not tried, unless they were good before; they are answered with RESOURCE_EXHAUSTED or 429, and `retry-after`. The same bearer again counts once.",
+  }),
   "limits.exempt_networks": setting(kinds.networks(), {
     default: ["127.0.0.0/8", "::1"],
     doc: "Networks whose addresses are not held to the limits of one address: this host, and where you list them those that probes come from. Limits of a caller hold for everybody who has signed in.",

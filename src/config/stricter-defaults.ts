@@ -19,6 +19,16 @@ const STRICTER: Partial<Record<SettingKey, string>> = {
     'reports of installers that show neither the token of their boot ("${token}" in a command line, "report_token" in a report) nor a bearer of role operator are refused; "false" takes them as before',
   "auth.token_max_age":
     'tokens made by "millwright token create" end at that age, the present ones counted from the upgrade ("millwright token list" shows when); "off" lets them last',
+  "limits.requests_per_caller":
+    "more requests a second of one caller are refused for a moment; a higher value admits programs that need more",
+  "limits.requests_per_address":
+    "more requests a second of one address without a sign-in are refused for a moment; list proxies in trusted_proxies, or set a higher value",
+  "limits.streams_per_caller":
+    "more watches and logs of one caller at the same time are refused; a higher value admits them",
+  "limits.streams_per_address": "more streams of one address without a sign-in are refused; a higher value admits them",
+  "limits.unread_bytes": "answers that nobody reads are broken off above it; a higher value lets more of them wait",
+  "limits.failed_sign_ins":
+    "after so many failed sign-ins a minute, more from the same address or under the same name are refused; a higher value admits them",
 };
 
 /** What an upgrade may have changed for a site that has not set it. */

@@ -25,6 +25,8 @@ export interface ErrorDetail {
   readonly why?: string;
   /** The command or call that helps next. */
   readonly next?: string;
+  /** After how long the same request may be admitted. */
+  readonly retryAfterMs?: number;
   /** What `forge.Forge` answers with where its specification differs from its usual code for the kind. */
   readonly forgeCode?: "failed_precondition";
 }

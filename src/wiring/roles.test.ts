@@ -119,6 +119,12 @@ describe("the table of methods and roles", () => {
   });
 });
 
+test("what is installed is said by administrators alone, as an image or as a workflow", () => {
+  const saying = ["millwright.v1.ImageService/CreateImage", "millwright.v1.ImageService/DeleteImage"];
+  const byWorkflow = ["POST /api/v1/workflows", "PUT /api/v1/workflows/{id}", "DELETE /api/v1/workflows/{id}"];
+  for (const key of [...saying, ...byWorkflow]) expect(ROLES.filter((role) => may(key, role))).toEqual(["admin"]);
+});
+
 describe("roles of one purpose", () => {
   const allOf = (role: string) =>
     access.methods.filter((method) => access.allowedFor(method) !== "anyone" && may(method, role));

@@ -289,6 +289,7 @@ interface Surfaces {
 async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const { config, log, build, deps, clock, metrics, replica, engine, things } = surfaces;
   const access = accessOf(things);
+  const { limits, throttle } = wireLimits(config, { log, metrics, clock });
   const {
     authenticate: signsIn,
     identify,
@@ -300,13 +301,13 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     verify: (token) => verifyToken(deps, token),
     verifySession: (secret) => verifySession(deps, secret),
     clock,
+    throttle,
     used: (id) => surfaces.tokenUses.note(id),
   });
   const authenticate = refusingHeld(signsIn, deps.db);
   const health = new HealthSwitch(false);
   const startedAt = clock.now();
   const checks = readyChecks({ deps, engine, clock });
-  const limits = wireLimits(config, { log, metrics, clock });
   const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log, limits);
   const guardThings = createThingGuard(access, deps);
   const operations = createOperations({ build, metrics, authenticate: signIn, checks });
@@ -324,6 +325,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     authenticate,
     observe: observeRpc(metrics),
     clock,
+    quotas: limits.quotas,
     acceptTraceparent: config.otel.acceptTraceparent,
     onAccess: refusals.onAccess,
   });

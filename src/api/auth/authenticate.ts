@@ -9,6 +9,7 @@ import { looksLikeJwt } from "./oidc.ts";
 import { refusedTo } from "./refused-caller.ts";
 import { requireOwnPage } from "./session/own-page.ts";
 import { sessionIn } from "./session/session-cookie.ts";
+import type { SignInThrottle } from "./sign-in-throttle.ts";
 
 /** Also what the `Headers` of a Connect request are. */
 export interface RequestHeaders {
@@ -23,6 +24,8 @@ export interface AuthenticatorOptions {
   /** Absent: JSON Web Tokens are not accepted. */
   readonly identifyJwt?: ((jwt: string) => Promise<Identity>) | undefined;
   readonly certificateRoles: CertificateRoles;
+  /** Absent: nobody is held back. */
+  readonly throttle?: SignInThrottle | undefined;
   /** Who may call what. */
   readonly access: Access;
 }
@@ -47,24 +50,31 @@ export type Authenticate = (
 /** Says whose the credentials of a request are: `unauthenticated` where they are nobody's. */
 export type Identify = (headers: RequestHeaders, peer: Partial<Peer>) => Promise<Identity>;
 
-type Credentials = Pick<AuthenticatorOptions, "tokens" | "sessions" | "identifyJwt" | "certificateRoles">;
+type Credentials = Pick<AuthenticatorOptions, "tokens" | "sessions" | "identifyJwt" | "certificateRoles" | "throttle">;
 
 /** The authorization header, else the session of a cookie, else the certificate of the connection. */
-export function createIdentifier({ tokens, sessions, identifyJwt, certificateRoles }: Credentials): Identify {
+export function createIdentifier({ tokens, sessions, identifyJwt, certificateRoles, throttle }: Credentials): Identify {
+  async function identifyBearer(token: string): Promise<Identity> {
+    if (!looksLikeJwt(token)) return tokens.identify(token);
+    if (identifyJwt === undefined)
+      throw unauthenticated("JSON Web Tokens are not accepted here: auth.oidc is not configured");
+    return { ...(await identifyJwt(token)), credential: { kind: "jwt", ref: null } };
+  }
+  /** Unless too many guesses have failed. */
+  const heldBack = (bearer: string, { address = null }: Partial<Peer>, identify: () => Promise<Identity>) =>
+    throttle ? throttle.guard({ address, bearer }, identify) : identify();
+
   return async (headers, peer) => {
     const authorization = headers.get("authorization");
     // Credentials that are given must be good; falling back to the certificate would hide a token that has run out.
     if (authorization !== null && authorization !== "") {
       const token = bearerOf(authorization);
-      if (!looksLikeJwt(token)) return tokens.identify(token);
-      if (identifyJwt === undefined)
-        throw unauthenticated("JSON Web Tokens are not accepted here: auth.oidc is not configured");
-      return { ...(await identifyJwt(token)), credential: { kind: "jwt", ref: null } };
+      return heldBack(token, peer, () => identifyBearer(token));
     }
     const session = sessions && sessionIn(headers.get("cookie"));
     if (sessions && session !== undefined) {
       requireOwnPage(headers);
-      return sessions.identify(session);
+      return heldBack(session, peer, () => sessions.identify(session));
     }
     if (peer.certificate)
       return {

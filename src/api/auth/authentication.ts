@@ -10,6 +10,7 @@ import { type Authenticate, createAuthenticator, createIdentifier, type Identify
 import { type BearerTokens, createBearerTokens, type KnownToken } from "./bearer-tokens.ts";
 import type { CertificateRoles } from "./client-certificate.ts";
 import { createJwtIdentifier, type OidcOptions } from "./oidc.ts";
+import type { SignInThrottle } from "./sign-in-throttle.ts";
 
 /** The `auth` section of the configuration. */
 export interface AuthSettings {
@@ -36,6 +37,8 @@ export interface AuthenticationOptions {
   /** Of the sessions. Absent: there are none. */
   readonly verifySession?: (secret: string) => Promise<SessionVerdict>;
   readonly clock: Clock;
+  /** Absent: nobody is held back. */
+  readonly throttle?: SignInThrottle;
   /** Told of each call with a token from the database. */
   readonly used?: (tokenId: string) => void;
 }
@@ -48,7 +51,7 @@ export function createAuthentication(options: AuthenticationOptions): {
   readonly tokens: BearerTokens;
   readonly sessions: BearerTokens;
 } {
-  const { settings, access, verify, clock, used } = options;
+  const { settings, access, verify, clock, throttle, used } = options;
   const { mode, oidc, mtls } = settings;
   const { tokens: known, tokenCache: cacheFor } = settings;
   const tokens = createBearerTokens({ verify, known, cacheFor, clock, ...(used && { used }) });
@@ -63,7 +66,7 @@ export function createAuthentication(options: AuthenticationOptions): {
     known: [],
     ...{ cacheFor, clock },
   });
-  const credentials = { tokens, sessions, identifyJwt, certificateRoles: mtls.roles };
+  const credentials = { tokens, sessions, identifyJwt, certificateRoles: mtls.roles, throttle };
   const authenticate = createAuthenticator({ ...credentials, mode, access });
   return { tokens, sessions, authenticate, identify: createIdentifier(credentials) };
 }

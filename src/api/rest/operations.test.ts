@@ -34,6 +34,26 @@ describe("operations", () => {
     expect(answer.json()).toEqual({ status: "ready", checks: { database: "ok", engine: "ok" } });
   });
 
+  test("who asks whether it is ready while that is found out gets the same answer", async () => {
+    let questions = 0;
+    const found = Promise.withResolvers<null>();
+    const get = await serve({
+      checks: {
+        database: () => {
+          questions += 1;
+          return found.promise;
+        },
+      },
+    });
+    const answers = Array.from({ length: 50 }, () => get("/readyz"));
+    const settled = Promise.all(answers);
+    setImmediate(() => found.resolve(null));
+    expect((await settled).every(({ statusCode }) => statusCode === 200)).toBe(true);
+    expect(questions).toBeLessThan(50);
+    await get("/readyz");
+    expect(questions).toBeGreaterThan(1);
+  });
+
   test("/readyz is 503 with the reason of each part that is not, also if its check throws or hangs", async () => {
     const get = await serve({
       checkTimeout: milliseconds(10),

@@ -24,8 +24,17 @@ export function createOperations({
     // Nothing is checked: a restart would not bring a lost database back.
     app.get("/healthz", async () => ({ status: "alive" }));
 
+    // Whoever asks meanwhile gets the same answer: a flood of probes is one question to the database.
+    let asked: ReturnType<typeof readReadiness> | undefined;
+    const read = () => {
+      asked ??= readReadiness(checks, checkTimeout).finally(() => {
+        asked = undefined;
+      });
+      return asked;
+    };
+
     app.get("/readyz", async (_request, reply) => {
-      const { ready, checks: results } = await readReadiness(checks, checkTimeout);
+      const { ready, checks: results } = await read();
       return reply
         .code(ready ? 200 : 503)
         .header("cache-control", "no-store")

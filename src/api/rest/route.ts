@@ -3,7 +3,7 @@ import { z } from "zod";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { GuardThings } from "../auth/thing-guard.ts";
-import { toHttpError } from "../transport/error-codes.ts";
+import { RETRY_AFTER, retryAfterOf, toHttpError } from "../transport/error-codes.ts";
 import { findUnstorable } from "./storable.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -108,6 +108,8 @@ export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[]
       errorHandler: (error, request, reply) => {
         const { status, body, next } = toRestError(error, (cause) => deps.reportUnexpected(cause, request));
         if (next !== undefined) reply.header(NEXT_HEADER, headerText(next));
+        const retryAfter = retryAfterOf(error);
+        if (retryAfter !== undefined) reply.header(RETRY_AFTER, retryAfter);
         return reply.code(status).send(body);
       },
     });

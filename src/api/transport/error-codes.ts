@@ -74,7 +74,17 @@ export function toConnectError(error: unknown, contract: Contract, report: Repor
   const detail = { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { kind, field, next }) };
   const isOwnCode = contract === "forge" && error instanceof AppError && error.detail.forgeCode !== undefined;
   const code = isOwnCode ? Code.FailedPrecondition : grpcCodeOf(kind, contract);
-  return new ConnectError(message, code, undefined, [detail], error);
+  const retryAfter = retryAfterOf(error);
+  const metadata = retryAfter === undefined ? undefined : { [RETRY_AFTER]: retryAfter };
+  return new ConnectError(message, code, metadata, [detail], error);
+}
+
+export const RETRY_AFTER = "retry-after";
+
+/** In whole seconds, as the header has it; undefined where nobody knows. */
+export function retryAfterOf(error: unknown): string | undefined {
+  const wait = error instanceof AppError ? error.detail.retryAfterMs : undefined;
+  return wait === undefined ? undefined : String(Math.max(1, Math.ceil(wait / 1_000)));
 }
 
 /** The same for what is no RPC. */

@@ -56,6 +56,7 @@ export function createGrpcListener({ rpc, log, onAccess, tls, guard, limits }: L
       : createSecureServer({ ...settings, ...limits.forTls(), ...tlsOptions(tls) }, handle);
   limits.guardConnections(server);
   limits.guardSessions(server);
+  limits.guardStreams(server);
 
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {

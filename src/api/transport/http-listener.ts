@@ -10,7 +10,7 @@ import { followAccess, isHungUp, noteAccess } from "./access/access-log.ts";
 import { answerRefused, answerUnreadable, logRefused } from "./browsers/answer-refused.ts";
 import type { BrowserGuard } from "./browsers/browser-guard.ts";
 import { setSafeHeaders } from "./browsers/safe-headers.ts";
-import { toHttpError } from "./error-codes.ts";
+import { RETRY_AFTER, retryAfterOf, toHttpError } from "./error-codes.ts";
 import { requestIdFrom, writesAccessKey } from "./interceptors.ts";
 import type { ApiLimits } from "./limits/api-limits.ts";
 import {
@@ -55,6 +55,7 @@ export async function createHttpListener(
         ? createServer(settings, answer)
         : createTlsServer({ ...settings, ...limits.forTls(), ...tlsOptions(tls) }, answer);
     limits.guardConnections(server);
+    limits.guardAnswers(server);
     return server.on("checkExpectation", (_request, response: ServerResponse) => {
       setSafeHeaders(response);
       response.writeHead(417).end();
@@ -167,6 +168,8 @@ function frameRest(app: FastifyInstance, log: Log, fallback: Fallback = () => un
       else log.error(fields, "request failed unexpectedly");
       return request.id;
     });
+    const retryAfter = retryAfterOf(error);
+    if (retryAfter !== undefined) reply.header(RETRY_AFTER, retryAfter);
     return reply.status(status ?? answer.status).send(answer.body);
   });
 }

@@ -9,6 +9,8 @@ import type { Authenticate, SignedIn } from "../auth/authenticate.ts";
 import { refusedCallerOf } from "../auth/refused-caller.ts";
 import { type AccessLine, type AccessSink, writeAccess } from "./access/access-log.ts";
 import { contractOf, toConnectError } from "./error-codes.ts";
+import type { CallQuotas } from "./limits/call-quotas.ts";
+import { signInCounted } from "./limits/counted-sign-in.ts";
 import { peerKey } from "./peer.ts";
 import { StreamGuard } from "./stream-guard.ts";
 import { correctTransportError } from "./transport-errors.ts";
@@ -35,6 +37,8 @@ interface CallFrameOptions {
   readonly log: Log;
   readonly authenticate: Authenticate;
   readonly clock?: Clock;
+  /** Absent: callers may ask for as much as they like. */
+  readonly quotas?: CallQuotas;
   /** Told of the end of every call. */
   readonly observe?: (call: { readonly method: string; readonly code: string; readonly ms: number }) => void;
   /** Told of the line that each call leaves in the log. */
@@ -70,6 +74,7 @@ export function createCallFrame({
   log,
   authenticate,
   clock = systemClock,
+  quotas,
   observe = () => {},
   onAccess,
   acceptTraceparent = true,
@@ -95,8 +100,9 @@ export function createCallFrame({
       context.values.get(writesAccessKey)();
       try {
         const recheck = () => authenticate(context.requestHeader, context.values.get(peerKey), call.method);
-        const caller = await recheck();
+        const caller = await signInCounted(recheck, context.values.get(peerKey).address, quotas);
         context.values.set(callerKey, caller);
+        if (quotas && context.method.methodKind !== "unary") onEnd(context.signal, quotas.stream(caller));
         call.credentials = { first: caller, authenticate: recheck };
       } catch (error) {
         call.refusedTo = refusedCallerOf(error);

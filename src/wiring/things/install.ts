@@ -68,9 +68,10 @@ export const install = defineThing({
     "GET /api/v1/groups/{id}/ancestors":                  ["viewer"],
     "GET /api/v1/groups/{id}/descendants":                ["viewer"],
     "GET /api/v1/workflows":                              ["viewer"],
-    "POST /api/v1/workflows":                             ["operator"],
+    // What a workflow says is installed, as an image is: they take the role of ImageService.
+    "POST /api/v1/workflows":                             ["admin"],
     "GET /api/v1/workflows/{id}":                         ["viewer"],
-    "PUT /api/v1/workflows/{id}":                         ["operator"],
-    "DELETE /api/v1/workflows/{id}":                      ["operator"],
+    "PUT /api/v1/workflows/{id}":                         ["admin"],
+    "DELETE /api/v1/workflows/{id}":                      ["admin"],
   },
 });

@@ -3,6 +3,7 @@ import type { Authenticate } from "../../auth/authenticate.ts";
 import { refusedCallerOf } from "../../auth/refused-caller.ts";
 import type { RouteDeps } from "../../rest/route.ts";
 import type { ApiLimits } from "../limits/api-limits.ts";
+import { signInCounted } from "../limits/counted-sign-in.ts";
 import { isHungUp, noteAccess } from "./access-log.ts";
 
 /** What every route passes through: its caller signs in, and what is a bug gets a reference. Both are in the log. */
@@ -13,7 +14,9 @@ export const createRestFrame = (
 ): Omit<RouteDeps, "guardThings"> => ({
   async authenticate({ headers, raw }, route) {
     try {
-      const caller = await authenticate(new Headers(headers as Record<string, string>), limits.peerOf(raw), route);
+      const peer = limits.peerOf(raw);
+      const signIn = () => authenticate(new Headers(headers as Record<string, string>), peer, route);
+      const caller = await signInCounted(signIn, peer.address, limits.quotas);
       noteAccess(raw, { caller: caller.name });
       return caller;
     } catch (error) {

@@ -1,14 +1,21 @@
+import type { Server as HttpServer } from "node:http";
 import type { Http2SecureServer, Http2Server } from "node:http2";
 import type { Server, Socket } from "node:net";
+import { systemClock } from "../../../kernel/time/clock.ts";
 import { hours, minutes, seconds } from "../../../kernel/time/duration.ts";
 import { type Peer, peerOf } from "../peer.ts";
+import { CallQuotas, type QuotaRules } from "./call-quotas.ts";
+import { addressGroup } from "./client-address.ts";
 import { type ConnectionRules, Connections } from "./connections.ts";
 import { clientOf } from "./forwarded.ts";
 import { LimitLedger, type LimitLedgerOptions, type LimitReading } from "./limit-ledger.ts";
 import { type SessionRules, Sessions } from "./sessions.ts";
+import { UnreadAnswers } from "./unread.ts";
 
 /** The `limits` section of the configuration, and who is trusted to name others. */
-export interface LimitRules extends ConnectionRules, SessionRules {
+export interface LimitRules extends ConnectionRules, SessionRules, QuotaRules {
+  /** Written for callers who do not read it, on all listeners together. */
+  readonly unreadBytes: number;
   /** Proxies in front: what they say about where a request comes from is believed. */
   readonly isTrustedProxy: (address: string) => boolean;
 }
@@ -17,6 +24,11 @@ export interface LimitRules extends ConnectionRules, SessionRules {
 export const WIDE_LIMITS: LimitRules = {
   connections: 20_000,
   connectionsPerAddress: 20_000,
+  requestsPerCaller: 1_000_000,
+  requestsPerAddress: 1_000_000,
+  streamsPerCaller: 1_000_000,
+  streamsPerAddress: 1_000_000,
+  unreadBytes: 2 ** 40,
   isExempt: () => false,
   isTrustedProxy: () => false,
   headersTimeout: seconds(10),
@@ -33,11 +45,16 @@ interface Received {
 export class ApiLimits {
   readonly rules: LimitRules;
   readonly ledger: LimitLedger;
+  /** What callers may ask for, over RPC and REST together. */
+  readonly quotas: CallQuotas;
   readonly #connections: Connections[] = [];
+  readonly #unread: UnreadAnswers;
 
   constructor({ rules = WIDE_LIMITS, ...ledger }: LimitLedgerOptions & { readonly rules?: LimitRules }) {
     this.rules = rules;
     this.ledger = new LimitLedger(ledger);
+    this.quotas = new CallQuotas(this.#addressRules(), this.ledger, ledger.clock ?? systemClock);
+    this.#unread = new UnreadAnswers(rules.unreadBytes, this.ledger);
   }
 
   /** To be called for each server as soon as it is made, before others listen for its connections. */
@@ -47,6 +64,19 @@ export class ApiLimits {
 
   guardSessions(server: Http2Server | Http2SecureServer): void {
     new Sessions(server, this.rules, this.ledger);
+  }
+
+  guardStreams(server: Http2Server | Http2SecureServer): void {
+    this.#unread.guardHttp2(server);
+  }
+
+  guardAnswers(server: HttpServer): void {
+    this.#unread.guardHttp1(server);
+  }
+
+  /** The addresses that count as one with this one; undefined: it is held to no limit of an address. */
+  countedAs(address: string): string | undefined {
+    return this.#addressRules().isExempt(address) ? undefined : addressGroup(address);
   }
 
   /** Time limits of an HTTP/1.1 server. */
@@ -84,7 +114,7 @@ export class ApiLimits {
   }
 
   /** A proxy brings the connections of many. */
-  #addressRules(): ConnectionRules {
+  #addressRules(): LimitRules {
     const { isExempt, isTrustedProxy } = this.rules;
     return { ...this.rules, isExempt: (address) => isExempt(address) || isTrustedProxy(address) };
   }

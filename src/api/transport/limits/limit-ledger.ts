@@ -12,6 +12,12 @@ const LIMITS = [
   "discovered",
   "discovered_per_minute",
   "discovered_per_address",
+  "requests_per_caller",
+  "requests_per_address",
+  "streams_per_caller",
+  "streams_per_address",
+  "unread_bytes",
+  "failed_sign_ins",
 ] as const;
 export type Limit = (typeof LIMITS)[number];
 

@@ -6,6 +6,7 @@ import { warnOfStricterDefaults } from "./config/stricter-defaults.ts";
 import { checkFiles, type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
 import { AppError } from "./kernel/errors.ts";
 import type { Log } from "./kernel/log.ts";
+import { migrate, planMigrations } from "./store/postgres/migrate.ts";
 import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev/dev.ts";
 import { SIMULATOR, simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
@@ -44,6 +45,7 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
   },
   sim: runSimulator,
   config: checkConfig,
+  migrate: migrateDatabase,
 };
 
 function listening({ httpUrl, grpcAddress, bootUrl, bmcUrl }: Server): string {
@@ -165,6 +167,29 @@ async function checkConfig(argv: readonly string[]): Promise<number> {
   process.stdout.write("ok\n");
   return 0;
 }
+
+/** What an upgrade would do to the database, or the same done: before a replica of the new version starts, and beside those of the old. */
+async function migrateDatabase(argv: readonly string[]): Promise<number> {
+  const [action, ...flags] = argv;
+  if (action !== "plan" && action !== "apply")
+    throw new AppError("invalid_argument", "usage: millwright migrate plan|apply [flags]");
+  const { config } = loadConfig({ env: process.env, argv: flags, profile: "serve" });
+  if (config.database.url === null)
+    throw new AppError(
+      "invalid_argument",
+      "database.url: is required; an embedded database is migrated by its own server at its start",
+    );
+  const pending = await planMigrations(config.database.url);
+  for (const { id, sql } of pending) process.stdout.write(`${id}: ${firstLineOf(sql)}\n`);
+  if (pending.length === 0) process.stdout.write("the database has every migration of this version\n");
+  else if (action === "apply") {
+    const applied = await migrate(config.database.url, { log: createLog(config.log) });
+    process.stdout.write(`applied ${applied.length} migrations\n`);
+  }
+  return 0;
+}
+
+const firstLineOf = (sql: string): string => /^--\s*(.+)$/m.exec(sql)?.[1] ?? "";
 
 /** Whose defaults hold; it is no setting, so it is taken out of the flags. */
 function takeProfile(argv: readonly string[]): { profile: Profile; rest: string[] } {

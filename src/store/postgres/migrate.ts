@@ -63,6 +63,26 @@ export async function migrate(config: DatabaseConfig, options: MigrateOptions): 
   }
 }
 
+/** What `migrate` would apply, in its order. Changes nothing, and waits for nobody; refuses what `migrate` refuses. */
+export async function planMigrations(
+  config: DatabaseConfig,
+  { directory = MIGRATIONS_DIRECTORY } = {},
+): Promise<readonly Migration[]> {
+  const migrations = await readMigrations(directory);
+  const client = new pg.Client({ ...clientConfig(config, "millwright-migrate"), connectionTimeoutMillis: 10_000 });
+  client.on("error", () => {}); // the statement fails, and says why
+  try {
+    await client.connect();
+    await requireSupportedServer(client);
+    const { rows } = await client.query<{ is: boolean }>("SELECT to_regclass('schema_migrations') IS NOT NULL AS is");
+    return pendingMigrations(migrations, rows[0]?.is === true ? await readApplied(client) : new Map());
+  } catch (error) {
+    throw databaseError(error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
 export async function readMigrations(directory: string): Promise<readonly Migration[]> {
   const files = (await readdir(directory)).filter((name) => name.endsWith(".sql")).sort();
   const seen = new Map<string, string>();
@@ -157,6 +177,10 @@ async function appliedMigrations(client: pg.Client): Promise<ReadonlyMap<string,
        applied_at timestamptz NOT NULL DEFAULT now()
      )`,
   );
+  return readApplied(client);
+}
+
+async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ id: string; checksum: string }>("SELECT id, checksum FROM schema_migrations");
   return new Map(rows.map(({ id, checksum }) => [id, checksum]));
 }

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../../src/kernel/log.ts";
-import { MIGRATIONS_DIRECTORY, migrate, readMigrations } from "../../../src/store/postgres/migrate.ts";
+import { MIGRATIONS_DIRECTORY, migrate, planMigrations, readMigrations } from "../../../src/store/postgres/migrate.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 
 const REPLICA = join(import.meta.dirname, "..", "..", "support", "processes", "migrate-once.ts");
@@ -32,6 +32,20 @@ const tables = async () =>
       "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
     )
   ).map(({ name }) => name);
+
+test("a plan shows what would be applied, in order, and changes nothing", async () => {
+  write("0001_first.sql", "create table first ()");
+  const planned = async () => (await planMigrations(database.url, { directory })).map(({ id }) => id);
+  expect(await planned()).toEqual(["0001_first"]);
+  expect(await tables()).toEqual([]);
+  await migrateNow();
+  write("0002_second.sql", "create table second ()");
+  expect(await planned()).toEqual(["0002_second"]);
+  await migrateNow();
+  expect(await planned()).toEqual([]);
+  write("0001_first.sql", "create table other ()");
+  await expect(planned()).rejects.toThrow("migration 0001_first was changed");
+});
 
 test("the migrations that we ship apply to an empty database, and once", async () => {
   const shipped = (await readMigrations(MIGRATIONS_DIRECTORY)).map(({ id }) => id);

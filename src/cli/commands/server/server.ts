@@ -60,6 +60,13 @@ export function addServerCommands(program: Command, run: Run, { settings }: Serv
     isTaken: ({ flag }) => flag === "--data-dir" || flag.startsWith("--sim-"),
   });
   for (const command of [dev, sim]) for (const option of SIMULATOR_OPTIONS) command.addOption(option);
+  const migrate = program.command("migrate").description("the schema of the database, before an upgrade");
+  const ofDatabase: Profile = {
+    isDev: false,
+    isTaken: ({ flag }) => flag.startsWith("--database-") || flag.startsWith("--log-"),
+  };
+  add(migrate, "plan", "show the migrations that this version would apply; changes nothing", ofDatabase);
+  add(migrate, "apply", "apply them, without starting a server", ofDatabase);
   const config = program.command("config").description("the server's configuration");
   add(
     config,

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { type Node, NodeService } from "../../../../contract/millwright/v1/node_pb.js";
+import { Recommended } from "../../actions/recommended.tsx";
 import { topicKey } from "../../api/query-keys.ts";
 import { clientOf } from "../../api/services.ts";
 import { Age } from "../../parts/age.tsx";
@@ -47,7 +48,12 @@ export function InstallPage() {
             <CopyButton text={id} what="the id" />
           </>
         }
-        actions={<CopyAs call={call} />}
+        actions={
+          <>
+            <Recommended kind="install" id={id} service={NodeService} />
+            <CopyAs call={call} />
+          </>
+        }
       />
       <Columns>
         <Block title="Why">

@@ -5,6 +5,7 @@ import {
   type PowerShelf,
   PowerShelfService,
 } from "../../../../contract/millwright/v1/power_shelf_pb.js";
+import { Recommended } from "../../actions/recommended.tsx";
 import { topicKey } from "../../api/query-keys.ts";
 import { clientOf } from "../../api/services.ts";
 import { Age } from "../../parts/age.tsx";
@@ -50,7 +51,12 @@ function Shelf({ shelf, answer }: { readonly shelf: PowerShelf; readonly answer:
             <CopyButton text={id} what="the id" />
           </>
         }
-        actions={<CopyAs call={call} />}
+        actions={
+          <>
+            <Recommended kind="power_shelf" id={id} service={PowerShelfService} />
+            <CopyAs call={call} />
+          </>
+        }
       />
       {stateReason !== "" && <p>{stateReason}</p>}
       <Columns>

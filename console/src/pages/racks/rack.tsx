@@ -4,6 +4,7 @@ import { useParams } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import type { Event } from "../../../../contract/millwright/v1/event_pb.js";
 import { type Rack, type RackRequest, RackService } from "../../../../contract/millwright/v1/rack_pb.js";
+import { Recommended } from "../../actions/recommended.tsx";
 import { topicKey } from "../../api/query-keys.ts";
 import { clientOf } from "../../api/services.ts";
 import { useEvents } from "../../live/live.tsx";
@@ -48,6 +49,7 @@ export function RackPage() {
         }
         actions={
           <>
+            <Recommended kind="rack" id={id} service={RackService} />
             {canMaintain && chosen === undefined && (
               <Button size="xs" variant="default" onClick={() => setChosen(new Set())}>
                 Maintain…

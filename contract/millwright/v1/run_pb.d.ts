@@ -521,6 +521,153 @@ export declare type StreamRunLogsResponse = Message<"millwright.v1.StreamRunLogs
 export declare const StreamRunLogsResponseSchema: GenMessage<StreamRunLogsResponse>;
 
 /**
+ * @generated from message millwright.v1.ReadRunLogRequest
+ */
+export declare type ReadRunLogRequest = Message<"millwright.v1.ReadRunLogRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * Only what stands before the chunk with this seq; 0 begins with the end of the log.
+   *
+   * @generated from field: int64 before = 2;
+   */
+  before: bigint;
+
+  /**
+   * At most 1000; 0 takes 100.
+   *
+   * @generated from field: int32 limit = 3;
+   */
+  limit: number;
+
+  /**
+   * Only of this step; empty takes all.
+   *
+   * @generated from field: string step = 4;
+   */
+  step: string;
+
+  /**
+   * Only stdout or stderr; empty takes both.
+   *
+   * @generated from field: string stream = 5;
+   */
+  stream: string;
+
+  /**
+   * Only chunks that contain this text; the case of A to Z does not matter. At most 200 bytes.
+   *
+   * @generated from field: string contains = 6;
+   */
+  contains: string;
+};
+
+/**
+ * Describes the message millwright.v1.ReadRunLogRequest.
+ * Use `create(ReadRunLogRequestSchema)` to create a new message.
+ */
+export declare const ReadRunLogRequestSchema: GenMessage<ReadRunLogRequest>;
+
+/**
+ * @generated from message millwright.v1.ReadRunLogResponse
+ */
+export declare type ReadRunLogResponse = Message<"millwright.v1.ReadRunLogResponse"> & {
+  /**
+   * In the order in which they were written.
+   *
+   * @generated from field: repeated baremetal.v1.LogChunk chunks = 1;
+   */
+  chunks: LogChunk[];
+
+  /**
+   * There is more before the first of them.
+   *
+   * @generated from field: bool more = 2;
+   */
+  more: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.ReadRunLogResponse.
+ * Use `create(ReadRunLogResponseSchema)` to create a new message.
+ */
+export declare const ReadRunLogResponseSchema: GenMessage<ReadRunLogResponse>;
+
+/**
+ * @generated from message millwright.v1.ListUsualDurationsRequest
+ */
+export declare type ListUsualDurationsRequest = Message<"millwright.v1.ListUsualDurationsRequest"> & {
+  /**
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+};
+
+/**
+ * Describes the message millwright.v1.ListUsualDurationsRequest.
+ * Use `create(ListUsualDurationsRequestSchema)` to create a new message.
+ */
+export declare const ListUsualDurationsRequestSchema: GenMessage<ListUsualDurationsRequest>;
+
+/**
+ * @generated from message millwright.v1.ListUsualDurationsResponse
+ */
+export declare type ListUsualDurationsResponse = Message<"millwright.v1.ListUsualDurationsResponse"> & {
+  /**
+   * The steps of which a duration is known, in the order of the plan.
+   *
+   * @generated from field: repeated millwright.v1.UsualDuration steps = 1;
+   */
+  steps: UsualDuration[];
+};
+
+/**
+ * Describes the message millwright.v1.ListUsualDurationsResponse.
+ * Use `create(ListUsualDurationsResponseSchema)` to create a new message.
+ */
+export declare const ListUsualDurationsResponseSchema: GenMessage<ListUsualDurationsResponse>;
+
+/**
+ * How long a step of a plan usually takes: over the newest runs of the plan, and the newest of all, on machines of the same provider.
+ *
+ * @generated from message millwright.v1.UsualDuration
+ */
+export declare type UsualDuration = Message<"millwright.v1.UsualDuration"> & {
+  /**
+   * The name of the step in the plan.
+   *
+   * @generated from field: string step = 1;
+   */
+  step: string;
+
+  /**
+   * @generated from field: google.protobuf.Duration p50 = 2;
+   */
+  p50?: Duration | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration p95 = 3;
+   */
+  p95?: Duration | undefined;
+
+  /**
+   * From how many steps that is known.
+   *
+   * @generated from field: int32 samples = 4;
+   */
+  samples: number;
+};
+
+/**
+ * Describes the message millwright.v1.UsualDuration.
+ * Use `create(UsualDurationSchema)` to create a new message.
+ */
+export declare const UsualDurationSchema: GenMessage<UsualDuration>;
+
+/**
  * @generated from message millwright.v1.PreviewRunRequest
  */
 export declare type PreviewRunRequest = Message<"millwright.v1.PreviewRunRequest"> & {
@@ -1117,6 +1264,26 @@ export declare const RunService: GenService<{
     methodKind: "server_streaming";
     input: typeof StreamRunLogsRequestSchema;
     output: typeof StreamRunLogsResponseSchema;
+  },
+  /**
+   * A part of a run's log, from its end or from any place in it backwards, of one step alone, or of what contains a text.
+   *
+   * @generated from rpc millwright.v1.RunService.ReadRunLog
+   */
+  readRunLog: {
+    methodKind: "unary";
+    input: typeof ReadRunLogRequestSchema;
+    output: typeof ReadRunLogResponseSchema;
+  },
+  /**
+   * How long the steps of a run's plan usually take, by runs before it.
+   *
+   * @generated from rpc millwright.v1.RunService.ListUsualDurations
+   */
+  listUsualDurations: {
+    methodKind: "unary";
+    input: typeof ListUsualDurationsRequestSchema;
+    output: typeof ListUsualDurationsResponseSchema;
   },
 }>;
 

@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import { isActive } from "../../runs/model/run.ts";
-import { type LogRow, listLogs } from "../../store/run/logs.ts";
+import { type LogPart, type LogRow, listLogBackwards, listLogs } from "../../store/run/logs.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import type { EventSource } from "../system/watch.ts";
 import type { RunScope } from "./filter.ts";
@@ -9,6 +9,32 @@ import { getRun } from "./read.ts";
 export type { LogRow } from "../../store/run/logs.ts";
 
 const KIND = "run";
+const MOST_CHUNKS = 1_000;
+const USUAL_CHUNKS = 100;
+const LONGEST_SEARCH = 200;
+const STREAMS = ["", "stdout", "stderr"];
+
+export interface ReadLogPart {
+  /** In the order in which they were written. */
+  readonly rows: readonly LogRow[];
+  readonly hasMore: boolean;
+}
+
+/** A part of a log, from its end or any place in it backwards. */
+export async function readRunLog(deps: ServiceDeps, part: LogPart, scope: RunScope): Promise<ReadLogPart> {
+  const { runId, before, limit, stream, contains } = part;
+  const refuse = (field: string, why: string) => new AppError("invalid_argument", `${field}: ${why}`, { field });
+  if (before < 0) throw refuse("before", `must be the seq of a chunk, or 0 for the end, got ${before}`);
+  if (limit < 0 || limit > MOST_CHUNKS) throw refuse("limit", `at most ${MOST_CHUNKS}, and not below 0, got ${limit}`);
+  if (!STREAMS.includes(stream)) throw refuse("stream", "must be stdout or stderr");
+  const length = Buffer.byteLength(contains);
+  if (length > LONGEST_SEARCH) throw refuse("contains", `at most ${LONGEST_SEARCH} bytes, got ${length}`);
+  await getRun(deps, runId, scope);
+  const size = limit === 0 ? USUAL_CHUNKS : limit;
+  const { lists = deps.db } = deps;
+  const newest = await listLogBackwards(lists, { ...part, limit: size + 1 });
+  return { rows: newest.slice(0, size).reverse(), hasMore: newest.length > size };
+}
 
 const LOG_PAGE = 500;
 

@@ -84,7 +84,7 @@ export async function previewRun(deps: RunDeps, input: Omit<StartRun, "requestId
     step,
     needs: needs.get(step)?.capabilities ?? [],
     reboots: deps.steps.get(step.kind)?.reboots ?? false,
-    expectedDuration: durationOf(step),
+    expectedDuration: durationOf(step)?.median,
     children: deps.steps.get(step.kind)?.children?.(machine, step.payload) ?? [],
   }));
   const known = await findReferences(db, deps, [chosen]);

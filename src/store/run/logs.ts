@@ -101,6 +101,37 @@ export async function listLastErrors(db: Queryable, runId: string, step: string,
   return rows.map(({ data }) => data.toString("utf8"));
 }
 
+export interface LogPart {
+  readonly runId: string;
+  /** 0: from the end. */
+  readonly before: number;
+  readonly limit: number;
+  readonly step: string;
+  readonly stream: string;
+  readonly contains: string;
+}
+
+/** Bytes as text that every database can compare, whatever a script wrote; small letters where they are A to Z. */
+const escaped = (bytes: string): string => `lower(encode(${bytes}, 'escape') collate "C")`;
+
+/** The newest of a part of a log, the newest first. A log is never longer than a few megabytes. */
+export async function listLogBackwards(db: Queryable, part: LogPart): Promise<LogRow[]> {
+  const { runId, before, limit, step, stream, contains } = part;
+  const values: unknown[] = [runId];
+  const also = [
+    ...(before === 0 ? [] : [`and seq < $${values.push(before)}`]),
+    ...(step === "" ? [] : [`and step = $${values.push(step)}`]),
+    ...(stream === "" ? [] : [`and stream = $${values.push(stream)}`]),
+    ...(contains === ""
+      ? []
+      : [`and strpos(${escaped("data")}, ${escaped(`$${values.push(Buffer.from(contains))}::bytea`)}) > 0`]),
+  ];
+  return db.query<LogRow>(
+    `select seq, at, step, stream, data from run_logs where run_id = $1 ${also.join(" ")} order by seq desc limit ${Math.floor(limit)}`,
+    values,
+  );
+}
+
 export async function listLogs(db: Queryable, runId: string, after: number, limit: number): Promise<LogRow[]> {
   return db.query<LogRow>(
     `select seq, at, step, stream, data from run_logs where run_id = $1 and seq > $2 order by seq limit ${Math.floor(limit)}`,

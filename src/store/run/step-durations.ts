@@ -10,10 +10,19 @@ interface DurationRow {
   kind: string;
   what: string;
   median_ms: number;
+  p95_ms: number;
+  samples: number;
 }
 
-/** How long such steps took when they were proved; undefined when none was. */
-export type StepDurations = (step: Pick<Step, "kind" | "payload">) => Duration | undefined;
+/** How long steps took when they were proved. */
+export interface StepDuration {
+  readonly median: Duration;
+  readonly p95: Duration;
+  readonly samples: number;
+}
+
+/** The same for such steps; undefined when none was proved. */
+export type StepDurations = (step: Pick<Step, "kind" | "payload">) => StepDuration | undefined;
 
 /**
  * The median over the newest runs of the plan, and over the newest of all, on machines of the same provider. Nothing is written
@@ -29,7 +38,10 @@ export async function readStepDurations(
     `with recent as (${newest("where r.plan_id = $1")} union ${newest("")})
      select p.step ->> 'kind' as kind, ${whatSql("p.step -> 'payload'")} as what,
             percentile_cont(0.5) within group (order by extract(epoch from
-              (v.visit ->> 'finishedAt')::timestamptz - (v.visit ->> 'startedAt')::timestamptz))::float8 * 1000 as median_ms
+              (v.visit ->> 'finishedAt')::timestamptz - (v.visit ->> 'startedAt')::timestamptz))::float8 * 1000 as median_ms,
+            percentile_cont(0.95) within group (order by extract(epoch from
+              (v.visit ->> 'finishedAt')::timestamptz - (v.visit ->> 'startedAt')::timestamptz))::float8 * 1000 as p95_ms,
+            count(*)::int as samples
        from recent join runs r using (id) join machines m on m.id = r.machine_id
             cross join lateral jsonb_array_elements(r.facts -> 'steps') as v(visit)
             join lateral jsonb_array_elements(r.plan -> 'steps') as p(step) on p.step ->> 'name' = v.visit ->> 'name'
@@ -40,7 +52,10 @@ export async function readStepDurations(
     [planId, provider],
   );
   const known = new Map(
-    rows.map(({ kind, what, median_ms }) => [`${kind} ${what}`, milliseconds(Math.round(median_ms))]),
+    rows.map(({ kind, what, median_ms, p95_ms, samples }) => [
+      `${kind} ${what}`,
+      { median: milliseconds(Math.round(median_ms)), p95: milliseconds(Math.round(p95_ms)), samples },
+    ]),
   );
   return ({ kind, payload }) => known.get(`${kind} ${whatOf(payload)}`);
 }

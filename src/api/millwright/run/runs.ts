@@ -1,14 +1,16 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { reachOf } from "../../../kernel/access/scope.ts";
+import { listUsualDurations } from "../../../services/overview/usual-durations.ts";
 import { cancelRun } from "../../../services/run/cancel.ts";
 import type { RunDeps } from "../../../services/run/deps.ts";
 import { ALL_RUNS, ASKED_FOR } from "../../../services/run/filter.ts";
-import { streamRunLogs } from "../../../services/run/logs.ts";
+import { readRunLog, streamRunLogs } from "../../../services/run/logs.ts";
 import { getRun, pageRuns, readRunTree } from "../../../services/run/read.ts";
 import { watchRuns } from "../../../services/run/watch.ts";
 import type { EventSource } from "../../../services/system/watch.ts";
 import { logChunkOf } from "../../baremetal/run-messages.ts";
+import { durationOf } from "../../convert/fields.ts";
 import { listRequestFrom } from "../../convert/listing.ts";
 import { callerKey } from "../../transport/interceptors.ts";
 import { recordOf, watchedOf } from "./run-record-messages.ts";
@@ -42,5 +44,20 @@ export const allRuns = (deps: RunDeps, events: EventSource): ServiceImpl<typeof 
   async *streamRunLogs({ runId, after, noFollow }, { signal }) {
     const query = { runId, after: Number(after), follow: !noFollow, scope: ALL_RUNS };
     for await (const row of streamRunLogs(deps, events, query, signal)) yield { chunk: logChunkOf(runId, row) };
+  },
+  async readRunLog({ before, ...part }) {
+    const { rows, hasMore } = await readRunLog(deps, { ...part, before: Number(before) }, ALL_RUNS);
+    return { chunks: rows.map((row) => logChunkOf(part.runId, row)), more: hasMore };
+  },
+  async listUsualDurations({ runId }) {
+    const steps = await listUsualDurations(deps, runId);
+    return {
+      steps: steps.map(({ step, median, p95, samples }) => ({
+        step,
+        p50: durationOf(median),
+        p95: durationOf(p95),
+        samples,
+      })),
+    };
   },
 });

@@ -111,6 +111,9 @@ Examples:
     .argument("<id>", "a run")
     .description("print what the steps of a run said")
     .option("--follow", "go on until the run has ended")
+    .option("-n, --tail <count>", "only the newest so many pieces", positiveNumber)
+    .option("--grep <text>", "only pieces that contain it, whatever the case; the newest 100 unless --tail says")
+    .option("--step <name>", "with --tail or --grep: only what this step said")
     .action((id: string, options: RunLogsOptions) =>
       run(async (session) => (await import("./logs.ts")).runLogs(session, id, options)),
     );

@@ -1,4 +1,4 @@
-import { createTheme, Modal } from "@mantine/core";
+import { createTheme } from "@mantine/core";
 
 /** One family, three sizes, no decoration. What is of our own is in `base.css`. */
 export const theme = createTheme({
@@ -11,9 +11,7 @@ export const theme = createTheme({
   autoContrast: true,
   respectReducedMotion: true,
   components: {
-    Modal: Modal.extend({
-      // The line with a dialog's title is no banner of the page, and a cross needs a name.
-      defaultProps: { closeButtonProps: { "aria-label": "Close" }, attributes: { header: { role: "none" } } },
-    }),
+    // By its name: dialogs load with the first of them. The line with a dialog's title is no banner of the page, and a cross needs a name.
+    Modal: { defaultProps: { closeButtonProps: { "aria-label": "Close" }, attributes: { header: { role: "none" } } } },
   },
 });

@@ -18,7 +18,7 @@ export function metricsPage(): string {
   return page(
     pageHead("Metrics", "`src/telemetry/metric-definitions.ts`"),
     `Served for Prometheus at \`/metrics\` on the HTTP port, to callers with one of the roles ${scrapers()} or one that carries it: see [running in production](../guides/production.md#metrics) for a token and a scrape configuration.`,
-    "The words in `kind` and `state` are those of the [lifecycles](../lifecycles/README.md). No label holds an id, an address or text from outside.",
+    "The words in `kind` and `state` are those of the [lifecycles](../lifecycles/README.md). No label holds an address or text from outside, and none but `rack` an id. [Alerts and a dashboard](../guides/production.md#metrics) are ready-made.",
     table(["Metric", "Type", "Labels", "Meaning"], rows),
     "## Buckets",
     table(["Histogram", "Upper bounds in seconds"], buckets),

@@ -14,6 +14,7 @@ import { cliVocabularyModule } from "./cli-vocabulary.ts";
 import { configurationPage } from "./configuration-page.ts";
 import { errorsPage } from "./errors-page.ts";
 import { filtersPage } from "./filters-page.ts";
+import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { lifecycleFileName, lifecycleIndex, lifecyclePage } from "./lifecycle-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { restPage } from "./rest-page.ts";
@@ -21,7 +22,7 @@ import { rolesPage } from "./roles-page.ts";
 import { stagesPage } from "./stages-page.ts";
 
 /** Folders with generated pages; others may stand beside them. */
-export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference", "src/cli/generated"] as const;
+export const GENERATED_FOLDERS = ["docs/lifecycles", "docs/reference", "src/cli/generated", "deploy/grafana"] as const;
 
 /** Every generated page by its path from the root; the same checkout always gives the same text. */
 export async function generatePages(): Promise<ReadonlyMap<string, string>> {
@@ -49,6 +50,7 @@ export async function generatePages(): Promise<ReadonlyMap<string, string>> {
         rows: DECOMMISSION_STAGES,
       }),
     ],
+    ["deploy/grafana/millwright.json", grafanaDashboard()],
     ["docs/reference/api.md", await apiPage()],
     ["docs/reference/causes.md", causesPage()],
     ["docs/reference/cli.md", cliPage()],

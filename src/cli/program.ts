@@ -10,6 +10,7 @@ import { addCompletionCommand } from "./commands/completion/completion.ts";
 import { addComponentCommands } from "./commands/component/component.ts";
 import { addEventsCommand } from "./commands/event/events.ts";
 import { addHistoryCommand } from "./commands/event/history.ts";
+import { addReplicaCommands } from "./commands/replica/replica.ts";
 import { addReportCommand } from "./commands/event/report.ts";
 import { addWatchCommand } from "./commands/event/watch.ts";
 import { addExpectedPowerShelfCommands } from "./commands/expected-power-shelf/expected-power-shelf.ts";
@@ -130,6 +131,7 @@ export function createProgram(options: ProgramOptions): Command {
   addAuditCommands(program, run);
   addSecretsCommands(program, run);
   addRestoreCommands(program, run);
+  addReplicaCommands(program, run);
   addSystemCommand(program, run);
   addServerCommands(program, run, vocabulary);
   addCompletionCommand(program, run);

@@ -140,6 +140,10 @@ export const SETTINGS = {
     default: "hand_over",
     doc: "What a stop in good order does with active runs: `hand_over` leaves them to the other replicas, or to the next start; `cancel` cancels all of them, also those that other replicas work on (`serve --cancel-runs` is short for it).",
   }),
+  "shutdown.drain_delay": setting(kinds.duration("0s", "5m"), {
+    default: "0s",
+    doc: "How long a server that is to stop still answers, while `/readyz` says that it is not ready: the time that load balancers need to notice.",
+  }),
   "shutdown.cancel_within": setting(kinds.duration("1s", "10m"), {
     default: "20s",
     doc: "How long a stop waits for runs that it cancels. The other replicas, or the next start, end what has not ended in that time.",

@@ -206,6 +206,11 @@ export const METRICS = {
     labels: [],
     doc: "Age of the oldest open writing transaction: watchers see nothing newer.",
   },
+  millwright_database_connections: {
+    type: "gauge",
+    labels: ["pool", "state"],
+    doc: "Connections of this replica to the database: `all`, and those for `lists` alone; `in_use`, `idle`, and `most` that there may be; `waiting` are callers that wait for one.",
+  },
   millwright_build_info: {
     type: "gauge",
     labels: ["version", "commit", "schema"],

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { createAuthentication } from "../api/auth/authentication.ts";
 import { createFieldRoles } from "../api/auth/field-roles.ts";
 import { createThingGuard, guardThingsOfCalls } from "../api/auth/thing-guard.ts";
@@ -15,6 +17,7 @@ import type { SecretReferences } from "../capabilities/secrets/secret-references
 import type { Build } from "../config/build.ts";
 import { type Config, createAddressFilter, publicUrlsOf } from "../config.ts";
 import { createFleetCollector } from "../engine/fleet-metrics.ts";
+import { type PresenceOptions, ReplicaPresence } from "../engine/replica-presence.ts";
 import { TokenUses } from "../engine/token-upkeep.ts";
 import type { Log } from "../kernel/log.ts";
 import { namedList } from "../kernel/named-list.ts";
@@ -112,7 +115,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const references = wireReferences(config, clock);
     const secrets = await openSecrets(config, db, { log, replica, references });
     const build: Build = { commit: "", schema: "", ...options.build, version };
-    const metrics = openMetrics({ db, stores, build, clock, log });
+    const metrics = openMetrics({ db, lists, stores, build, clock, log });
+    const presence = startPresence({ db, log, clock, own: { id: replica, host: hostname(), ...build } }, stops);
     const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });
     const { artifacts, missingFiles } = firmwareFiles;
     stops.add("downloads of missing firmware files", async () => missingFiles.close());
@@ -171,7 +175,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
     });
     const api = await startSurfaces(
-      { config, log, build, deps, clock, metrics, replica, engine, things, tokenUses },
+      { config, log, build, deps, clock, metrics, replica, engine, things, tokenUses, presence },
       stops,
     );
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
@@ -202,24 +206,47 @@ async function cancelRuns(deps: ServiceDeps, { shutdown }: Config, log: Log): Pr
     log.warn({ runs: left.length }, "runs were canceled, and have not ended yet; the next start ends them");
 }
 
+const CONNECTION_STATES = { inUse: "in_use", idle: "idle", waiting: "waiting", most: "most" } as const;
+
 function openMetrics(about: {
   readonly db: Database;
+  readonly lists: Database;
   readonly stores: ReturnType<typeof storesOf>;
   readonly build: Build;
   readonly clock: SharedClock;
   readonly log: Log;
 }) {
-  const { db, stores, build, clock, log } = about;
+  const { db, lists, stores, build, clock, log } = about;
   const metrics = createMetrics({
     processMetrics: true,
     onCollectFailure: (message) => log.warn({ message }, "fleet metrics could not be read"),
   });
   metrics.collectWith(createFleetCollector({ db, stores }));
   metrics.collectWith(async () => ({
+    millwright_database_connections: Object.entries({ all: db, lists }).flatMap(([pool, { connections }]) =>
+      (["inUse", "idle", "waiting", "most"] as const).map((state) => ({
+        labels: { pool, state: CONNECTION_STATES[state] },
+        value: connections()[state],
+      })),
+    ),
     millwright_build_info: [{ labels: { ...build }, value: 1 }],
     millwright_clock_ahead_seconds: [{ labels: {}, value: (clock.localIsAheadBy ?? 0) / 1_000 }],
   }));
   return metrics;
+}
+
+function startPresence(
+  { clock, ...about }: Omit<PresenceOptions, "onTime"> & { readonly clock: SharedClock },
+  stops: StopSequence,
+): ReplicaPresence {
+  const presence = new ReplicaPresence({ ...about, onTime: readingFor(clock) });
+  const stopping = new AbortController();
+  const running = presence.run(stopping.signal);
+  stops.add("the presence of this replica", () => {
+    stopping.abort();
+    return running;
+  });
+  return presence;
 }
 
 async function openSecrets(
@@ -284,10 +311,11 @@ interface Surfaces {
   readonly engine: Engine;
   readonly things: readonly ThingParts[];
   readonly tokenUses: TokenUses;
+  readonly presence: ReplicaPresence;
 }
 
 async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
-  const { config, log, build, deps, clock, metrics, replica, engine, things } = surfaces;
+  const { config, log, build, deps, clock, metrics, replica, engine, things, presence } = surfaces;
   const access = accessOf(things);
   const { limits, throttle } = wireLimits(config, { log, metrics, clock });
   const {
@@ -307,7 +335,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const authenticate = refusingHeld(signsIn, deps.db);
   const health = new HealthSwitch(false);
   const startedAt = clock.now();
-  const checks = readyChecks({ deps, engine, clock });
+  const checks = readyChecks({ deps, engine, clock, presence });
   const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log, limits);
   const guardThings = createThingGuard(access, deps);
   const operations = createOperations({ build, metrics, authenticate: signIn, checks });
@@ -372,7 +400,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     log,
     limits,
   });
-  stops.add("the listeners", withReadiness({ checks, health }, [agents, api]));
+  stops.add("the listeners", withReadiness({ checks, health, presence, drainDelay: config.shutdown.drainDelay }, [agents, api]));
   const { httpUrl, grpcAddress, machineUrls } = api;
   return {
     ...{ httpUrl, grpcAddress, bootUrl: machineUrls["boot.listen"], bmcUrl: machineUrls["bmc.listen"] },
@@ -382,28 +410,33 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
 
 /** Tells the health service whether we are ready, until it is stopped together with what is answered. */
 function withReadiness(
-  { checks, health }: { readonly checks: ReadyChecks; readonly health: HealthSwitch },
+  about: {
+    readonly checks: ReadyChecks;
+    readonly health: HealthSwitch;
+    readonly presence: ReplicaPresence;
+    readonly drainDelay: Duration;
+  },
   answering: readonly { close(): unknown }[],
 ): () => Promise<void> {
+  const { checks, health, presence, drainDelay } = about;
   const stopping = new AbortController();
   const tell = (ready: boolean) => health.set(ready);
   const following = followReadiness(checks, { every: READY_CHECK, tell }, stopping.signal);
   return async () => {
+    presence.stopping();
     stopping.abort();
     health.set(false);
+    await pause(drainDelay);
     await Promise.all([...answering.map((each) => each.close()), following]);
   };
 }
 
-const readyChecks = ({ deps, engine, clock }: Pick<Surfaces, "deps" | "engine" | "clock">): ReadyChecks => ({
-  database: async () => {
-    await askTime(deps.db, readingFor(clock));
-    return null;
-  },
-  engine: async () => engine.trouble(),
-  firmware: () => missingFirmware(deps),
-  clock: async () => clock.trouble && { remark: clock.trouble },
-  restore: () => restoreRemark(deps.db),
+const readyChecks = (about: Pick<Surfaces, "deps" | "engine" | "clock" | "presence">): ReadyChecks => ({
+  database: async () => about.presence.trouble(),
+  engine: async () => (about.presence.isStopping ? "this server is stopping" : about.engine.trouble()),
+  firmware: () => missingFirmware(about.deps),
+  clock: async () => about.clock.trouble && { remark: about.clock.trouble },
+  restore: () => restoreRemark(about.deps.db),
 });
 
 /** The catalogue is all replicas' own, and the files are in a directory that each of them must have. */

@@ -172,6 +172,7 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "DELETE /api/v1/fleet/sites/{site}/profiles/{profile}": ["admin"],
   } },
   { group: "metrics", roles: {
+    "millwright.v1.SystemService/ListReplicas":           ["viewer"],
     "GET /metrics":                                       ["viewer", "Health"],
     "GET /version":                                       ["viewer", "Health"],
   } },

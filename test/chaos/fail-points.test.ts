@@ -98,6 +98,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "rack-profiles:written",
     "refused-calls:counted",
     "refused-calls:forgotten",
+    "replicas:noted",
     "restore:beat",
     "restore:begun",
     "restore:identity-written",

@@ -208,6 +208,13 @@ describe("a server killed at", () => {
     expect(await db.query("select id from restore_reviews")).toEqual([]);
   });
 
+  test("replicas:noted has told of the replica: others see in a while that it is lost", async () => {
+    const { db } = await prepare([]);
+    const victim = await startVictim("tell of a replica", "replicas:noted");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(await db.query("select id, stopping from replicas")).toEqual([{ id: "r-1", stopping: false }]);
+  });
+
   test("refused-calls:counted has counted them: nobody counts the same calls again", async () => {
     const { db } = await prepare([]);
     const victim = await startVictim("count refused calls of long ago", "refused-calls:counted");

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { readDatabaseVersion, readRestore, type SystemInfo } from "../../services/system/system.ts";
+import { listReplicas, readDatabaseVersion, readRestore, type SystemInfo } from "../../services/system/system.ts";
 import { timestampOf } from "../convert/fields.ts";
 import { callerKey } from "../transport/interceptors.ts";
 
@@ -21,6 +21,18 @@ export const system = (deps: ServiceDeps, info: SystemInfo): ServiceImpl<typeof 
       ...(ahead !== undefined && { clockAheadSeconds: Math.round(ahead) / 1_000 }),
       clockTrouble: info.clock.trouble ?? "",
       ...(restore && { restoreReview: restore.review, parked: restore.parked }),
+    };
+  },
+  async listReplicas() {
+    const replicas = await listReplicas(deps.db);
+    return {
+      replicas: replicas.map(({ startedAt, seenAt, isLiving, working, ...own }) => ({
+        ...own,
+        startedAt: timestampOf(startedAt),
+        seenAt: timestampOf(seenAt),
+        living: isLiving,
+        working: { ...working },
+      })),
     };
   },
 });

@@ -29,6 +29,16 @@ const TOO_SLOW = new Set(["57014", "55P03", "25P03", "25P04"]);
 /** Out of memory, mostly of the table that all locks are kept in. */
 const NO_ROOM = "53200";
 
+/** It answers, and takes no writes: somebody has to mend that, and until then nothing can be done. */
+const NO_WRITES: Readonly<Record<string, string>> = {
+  "25006": "it is read-only: a standby, a demoted primary, or default_transaction_read_only is on",
+  "53100": "its disk is full",
+};
+
+/** Also when it has already been made an answer. */
+export const takesNoWrites = (error: unknown): boolean =>
+  codeOf(error instanceof AppError ? error.cause : error) in NO_WRITES;
+
 /** What `pg` throws without any code when a connection breaks or cannot be had. */
 const BROKEN_CONNECTION =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client was closed and is not queryable|Cannot use a pool after calling end)/;
@@ -46,6 +56,9 @@ export function databaseError(error: unknown): unknown {
   if (TOO_SLOW.has(codeOf(error))) {
     return new AppError("deadline_exceeded", `the database took too long: ${messageOf(error)}`, {}, { cause: error });
   }
+  const why = NO_WRITES[codeOf(error)];
+  if (why !== undefined)
+    return new AppError("unavailable", `the database takes no writes: ${why}`, {}, { cause: error });
   if (codeOf(error) === NO_ROOM) {
     const message = `the database has no room for this now (${messageOf(error)}): ask again, change fewer things at once, or raise its max_locks_per_transaction`;
     return new AppError("exhausted", message, {}, { cause: error });

@@ -4,7 +4,7 @@ import pg from "pg";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
-import { databaseError, isConnectionFailure } from "./database-errors.ts";
+import { databaseError, isConnectionFailure, takesNoWrites } from "./database-errors.ts";
 import { type Listener, startListener } from "./database-listen.ts";
 import { valueParsers } from "./database-values.ts";
 
@@ -55,6 +55,14 @@ export interface Transaction extends Queryable {
   notifyWhenCommitted(channel: Channel): void;
 }
 
+export interface Connections {
+  readonly inUse: number;
+  readonly idle: number;
+  /** Callers that wait for one. */
+  readonly waiting: number;
+  readonly most: number;
+}
+
 /** One connection, or any of many. */
 export interface Session extends Queryable {
   /** Commits what `work` did, or rolls all of it back when `work` throws. */
@@ -67,6 +75,8 @@ export interface Database extends Session {
    * again when it breaks. Each time it is made, `onNotify("")` says that messages may have been missed.
    */
   listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;
+  /** How many connections there are to be had, and how many are. Asks nobody. */
+  connections(): Connections;
   /** Waits for what is under way, then closes all connections. End the listeners by their signals first. */
   close(): Promise<void>;
 }
@@ -139,6 +149,12 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
     ...queryable(pool),
     transaction: (work) => inTransaction(pool, log, work),
     listen: (channel, onNotify, signal) => track(startListener(connection, { channel, onNotify, signal }, log)),
+    connections: () => ({
+      inUse: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      most: settings.max,
+    }),
     async close() {
       await Promise.all(listeners);
       await pool.end();
@@ -242,7 +258,8 @@ async function transactionOn<T>(
 
 /** True when the connection is fit for use again. */
 async function rollBack(client: pg.ClientBase, error: unknown): Promise<boolean> {
-  if (isConnectionFailure(error)) return false;
+  // A server that takes no writes any more may have been demoted: another connection finds the one that was promoted.
+  if (isConnectionFailure(error) || takesNoWrites(error)) return false;
   try {
     await client.query("ROLLBACK");
     return true;

@@ -64,6 +64,7 @@ import { type Database, openDatabase } from "../../../src/store/postgres/databas
 import { sortParked } from "../../../src/store/restore/parked.ts";
 import { RestoreWatch } from "../../../src/store/restore/restore-watch.ts";
 import { findLiveReview } from "../../../src/store/restore/reviews.ts";
+import { noteReplica } from "../../../src/store/replica/replicas.ts";
 import { keepDocuments } from "../../../src/store/run/run-documents.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { wishFor } from "../claims.ts";
@@ -456,6 +457,8 @@ export const WRITES = {
   },
   "leave an old witness behind": ({ db }) =>
     db.execute("insert into database_witnesses (id, beat, seen_at) values ('old', 1, now() - interval '2 years')"),
+  "tell of a replica": ({ db }) =>
+    noteReplica(db, { id: "r-1", host: "here", version: "1", commit: "", schema: "" }, { stopping: false }),
   "forget what is old": ({ db }) =>
     forgetOld(
       { db, log: silentLog, retention: hours(24), refusalsKept: hours(24), sealKey: testSealKey },

@@ -52,9 +52,11 @@ for (let at = 0; at < SAMPLES; at++) {
   await delay(INTERVAL_SECONDS * 1_000 - (performance.now() - began));
 }
 
-// A series that is not there at a moment is stale for Prometheus, and not 0.
+// Prometheus takes a series that is gone for stale at once; of one that has not begun it knows nothing.
 const names = [...new Set(samples.flatMap((sample) => [...sample.keys()]))].sort();
+const valueAt = (series: string, at: number): string =>
+  samples[at]?.get(series) ?? (samples[at - 1]?.has(series) ? "stale" : "_");
 const input = names
-  .map((series) => ({ series, values: samples.map((sample) => sample.get(series) ?? "_").join(" ") }))
+  .map((series) => ({ series, values: samples.map((_, at) => valueAt(series, at)).join(" ") }))
   .filter(({ values }) => /[1-9]/.test(values));
 process.stdout.write(stringify({ interval: `${INTERVAL_SECONDS}s`, input_series: input }, { lineWidth: 0 }));

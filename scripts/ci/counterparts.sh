@@ -15,12 +15,14 @@ counterparts=(
   "has_postgres|postgresql|a PostgreSQL that we did not pack, with its own backups"
   "has_dnsmasq|dnsmasq-base|configurations for a DHCP server that we did not write"
   "has_busybox|busybox-static cpio|the environment that installs images and erases disks"
+  "has_promtool|prometheus|alert rules in the eyes of Prometheus"
   "has_installer_tools|genisoimage xorriso isolinux syslinux syslinux-common mtools dosfstools dropbear-bin|an installer that is not ours"
   "has_chromium|chromium|the console in a browser"
   "has_virtual_machines|qemu-system-x86 ipxe-qemu ipxe ovmf iproute2|machines that boot from the network"
 )
 has_openssl() { command -v openssl; }
 has_chromium() { test -x /usr/bin/chromium; }
+has_promtool() { command -v promtool; }
 has_curl() { command -v curl; }
 has_kubectl() { command -v kubectl; }
 has_ipmi() { command -v ipmitool && command -v ipmi_sim; }

@@ -22,7 +22,7 @@ import { TokenUses } from "../engine/token-upkeep.ts";
 import type { Log } from "../kernel/log.ts";
 import { namedList } from "../kernel/named-list.ts";
 import { readingFor } from "../kernel/time/clock.ts";
-import { seconds } from "../kernel/time/duration.ts";
+import { type Duration, seconds } from "../kernel/time/duration.ts";
 import { SharedClock } from "../kernel/time/shared-clock.ts";
 import { seedWriter } from "../providers/seeds/seed.ts";
 import { createSeededMedia } from "../providers/seeds/seeded-media.ts";
@@ -126,20 +126,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const allocator = wireAllocator({ config, db, secrets, log, metrics, clock });
     if (allocator) stops.add("the calls to the allocator", async () => allocator.close());
     const engine = startEngine({
-      db,
-      secrets,
-      log,
-      metrics,
-      replica,
-      config,
-      runbooks,
+      ...{ db, secrets, log, metrics, replica, config, runbooks, clock, tokenUses, watch },
+      ...{ firmwareFiles, seededMedia, maas },
       mayReach: createAddressFilter(config.bmc.allowedNetworks),
-      clock,
-      tokenUses,
-      watch,
-      firmwareFiles,
-      seededMedia,
-      maas,
       ...(allocator && { allocator }),
       things,
       ...(options.hardware && { hardware: options.hardware }),
@@ -349,11 +338,8 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const refusals = startRefusals({ db: deps.db, log, clock, metrics });
   stops.add("the count of refused calls", () => refusals.stop());
   const frame = createCallFrame({
-    log,
-    authenticate,
+    ...{ log, authenticate, clock, quotas: limits.quotas },
     observe: observeRpc(metrics),
-    clock,
-    quotas: limits.quotas,
     acceptTraceparent: config.otel.acceptTraceparent,
     onAccess: refusals.onAccess,
   });
@@ -371,12 +357,8 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
       config,
       sessions: signIns.routes,
       rest: {
-        version: build.version,
-        access,
-        routes: restRoutes(installing, things),
-        authenticate: signIn,
-        guardThings,
-        reportUnexpected,
+        ...{ version: build.version, access, guardThings, reportUnexpected },
+        ...{ routes: restRoutes(installing, things), authenticate: signIn },
       },
       operations,
       seeds: { ...installing, reportUnexpected },
@@ -400,7 +382,10 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     log,
     limits,
   });
-  stops.add("the listeners", withReadiness({ checks, health, presence, drainDelay: config.shutdown.drainDelay }, [agents, api]));
+  stops.add(
+    "the listeners",
+    withReadiness({ checks, health, presence, drainDelay: config.shutdown.drainDelay }, [agents, api]),
+  );
   const { httpUrl, grpcAddress, machineUrls } = api;
   return {
     ...{ httpUrl, grpcAddress, bootUrl: machineUrls["boot.listen"], bmcUrl: machineUrls["bmc.listen"] },

@@ -24,6 +24,109 @@ export declare type GetSystemRequest = Message<"millwright.v1.GetSystemRequest">
 export declare const GetSystemRequestSchema: GenMessage<GetSystemRequest>;
 
 /**
+ * @generated from message millwright.v1.ListReplicasRequest
+ */
+export declare type ListReplicasRequest = Message<"millwright.v1.ListReplicasRequest"> & {
+};
+
+/**
+ * Describes the message millwright.v1.ListReplicasRequest.
+ * Use `create(ListReplicasRequestSchema)` to create a new message.
+ */
+export declare const ListReplicasRequestSchema: GenMessage<ListReplicasRequest>;
+
+/**
+ * @generated from message millwright.v1.ListReplicasResponse
+ */
+export declare type ListReplicasResponse = Message<"millwright.v1.ListReplicasResponse"> & {
+  /**
+   * The oldest first. Those that were lost are listed for a day.
+   *
+   * @generated from field: repeated millwright.v1.Replica replicas = 1;
+   */
+  replicas: Replica[];
+};
+
+/**
+ * Describes the message millwright.v1.ListReplicasResponse.
+ * Use `create(ListReplicasResponseSchema)` to create a new message.
+ */
+export declare const ListReplicasResponseSchema: GenMessage<ListReplicasResponse>;
+
+/**
+ * @generated from message millwright.v1.Replica
+ */
+export declare type Replica = Message<"millwright.v1.Replica"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The name of its host, as the host has it.
+   *
+   * @generated from field: string host = 2;
+   */
+  host: string;
+
+  /**
+   * @generated from field: string version = 3;
+   */
+  version: string;
+
+  /**
+   * @generated from field: string commit = 4;
+   */
+  commit: string;
+
+  /**
+   * Number of the newest migration that it knows.
+   *
+   * @generated from field: string schema = 5;
+   */
+  schema: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 6;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * When it last wrote to the database. A replica at work does so every two seconds.
+   *
+   * @generated from field: google.protobuf.Timestamp seen_at = 7;
+   */
+  seenAt?: Timestamp | undefined;
+
+  /**
+   * It wrote within the last ten seconds. Otherwise it is lost; others take its work over.
+   *
+   * @generated from field: bool living = 8;
+   */
+  living: boolean;
+
+  /**
+   * It hands its work over, and ends.
+   *
+   * @generated from field: bool stopping = 9;
+   */
+  stopping: boolean;
+
+  /**
+   * How many things it works on now, by kind.
+   *
+   * @generated from field: map<string, int32> working = 10;
+   */
+  working: { [key: string]: number };
+};
+
+/**
+ * Describes the message millwright.v1.Replica.
+ * Use `create(ReplicaSchema)` to create a new message.
+ */
+export declare const ReplicaSchema: GenMessage<Replica>;
+
+/**
  * @generated from message millwright.v1.GetSystemResponse
  */
 export declare type GetSystemResponse = Message<"millwright.v1.GetSystemResponse"> & {
@@ -149,6 +252,16 @@ export declare const SystemService: GenService<{
     methodKind: "unary";
     input: typeof GetSystemRequestSchema;
     output: typeof GetSystemResponseSchema;
+  },
+  /**
+   * The replicas that share the database, and what each works on.
+   *
+   * @generated from rpc millwright.v1.SystemService.ListReplicas
+   */
+  listReplicas: {
+    methodKind: "unary";
+    input: typeof ListReplicasRequestSchema;
+    output: typeof ListReplicasResponseSchema;
   },
 }>;
 

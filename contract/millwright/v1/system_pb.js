@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/system.proto.
  */
 export const file_millwright_v1_system = /*@__PURE__*/
-  fileDesc("ChptaWxsd3JpZ2h0L3YxL3N5c3RlbS5wcm90bxINbWlsbHdyaWdodC52MSISChBHZXRTeXN0ZW1SZXF1ZXN0IsYCChFHZXRTeXN0ZW1SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEi4KCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKEGRhdGFiYXNlX3ZlcnNpb24YAyABKAkSEgoKcmVwbGljYV9pZBgEIAEoCRIpCgZjYWxsZXIYBSABKAsyGS5taWxsd3JpZ2h0LnYxLkNhbGxlckluZm8SIAoTY2xvY2tfYWhlYWRfc2Vjb25kcxgGIAEoAUgAiAEBEhUKDWNsb2NrX3Ryb3VibGUYByABKAkSDgoGY29tbWl0GAggASgJEg4KBnNjaGVtYRgJIAEoCRIWCg5yZXN0b3JlX3JldmlldxgKIAEoCRIOCgZwYXJrZWQYCyABKAVCFgoUX2Nsb2NrX2FoZWFkX3NlY29uZHMiKQoKQ2FsbGVySW5mbxIMCgRuYW1lGAEgASgJEg0KBXJvbGVzGAIgAygJMl8KDVN5c3RlbVNlcnZpY2USTgoJR2V0U3lzdGVtEh8ubWlsbHdyaWdodC52MS5HZXRTeXN0ZW1SZXF1ZXN0GiAubWlsbHdyaWdodC52MS5HZXRTeXN0ZW1SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChptaWxsd3JpZ2h0L3YxL3N5c3RlbS5wcm90bxINbWlsbHdyaWdodC52MSISChBHZXRTeXN0ZW1SZXF1ZXN0IhUKE0xpc3RSZXBsaWNhc1JlcXVlc3QiQAoUTGlzdFJlcGxpY2FzUmVzcG9uc2USKAoIcmVwbGljYXMYASADKAsyFi5taWxsd3JpZ2h0LnYxLlJlcGxpY2EiuQIKB1JlcGxpY2ESCgoCaWQYASABKAkSDAoEaG9zdBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEg4KBmNvbW1pdBgEIAEoCRIOCgZzY2hlbWEYBSABKAkSLgoKc3RhcnRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHc2Vlbl9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbGl2aW5nGAggASgIEhAKCHN0b3BwaW5nGAkgASgIEjQKB3dvcmtpbmcYCiADKAsyIy5taWxsd3JpZ2h0LnYxLlJlcGxpY2EuV29ya2luZ0VudHJ5Gi4KDFdvcmtpbmdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBIsYCChFHZXRTeXN0ZW1SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEi4KCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKEGRhdGFiYXNlX3ZlcnNpb24YAyABKAkSEgoKcmVwbGljYV9pZBgEIAEoCRIpCgZjYWxsZXIYBSABKAsyGS5taWxsd3JpZ2h0LnYxLkNhbGxlckluZm8SIAoTY2xvY2tfYWhlYWRfc2Vjb25kcxgGIAEoAUgAiAEBEhUKDWNsb2NrX3Ryb3VibGUYByABKAkSDgoGY29tbWl0GAggASgJEg4KBnNjaGVtYRgJIAEoCRIWCg5yZXN0b3JlX3JldmlldxgKIAEoCRIOCgZwYXJrZWQYCyABKAVCFgoUX2Nsb2NrX2FoZWFkX3NlY29uZHMiKQoKQ2FsbGVySW5mbxIMCgRuYW1lGAEgASgJEg0KBXJvbGVzGAIgAygJMrgBCg1TeXN0ZW1TZXJ2aWNlEk4KCUdldFN5c3RlbRIfLm1pbGx3cmlnaHQudjEuR2V0U3lzdGVtUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuR2V0U3lzdGVtUmVzcG9uc2USVwoMTGlzdFJlcGxpY2FzEiIubWlsbHdyaWdodC52MS5MaXN0UmVwbGljYXNSZXF1ZXN0GiMubWlsbHdyaWdodC52MS5MaXN0UmVwbGljYXNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.GetSystemRequest.
@@ -19,18 +19,39 @@ export const GetSystemRequestSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_system, 0);
 
 /**
+ * Describes the message millwright.v1.ListReplicasRequest.
+ * Use `create(ListReplicasRequestSchema)` to create a new message.
+ */
+export const ListReplicasRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 1);
+
+/**
+ * Describes the message millwright.v1.ListReplicasResponse.
+ * Use `create(ListReplicasResponseSchema)` to create a new message.
+ */
+export const ListReplicasResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 2);
+
+/**
+ * Describes the message millwright.v1.Replica.
+ * Use `create(ReplicaSchema)` to create a new message.
+ */
+export const ReplicaSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 3);
+
+/**
  * Describes the message millwright.v1.GetSystemResponse.
  * Use `create(GetSystemResponseSchema)` to create a new message.
  */
 export const GetSystemResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 1);
+  messageDesc(file_millwright_v1_system, 4);
 
 /**
  * Describes the message millwright.v1.CallerInfo.
  * Use `create(CallerInfoSchema)` to create a new message.
  */
 export const CallerInfoSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 2);
+  messageDesc(file_millwright_v1_system, 5);
 
 /**
  * The server itself.

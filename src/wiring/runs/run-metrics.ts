@@ -9,8 +9,13 @@ export const countingRuns = (metrics: Metrics, observer: EngineObserver): Engine
     observer.moved(seen);
     const { kind, to, thing, cause = "" } = seen;
     if (kind !== runLifecycle.kind || !isEnd(to)) return;
-    const { target, type = "" } = thing as RunThing;
-    metrics.count("millwright_runs_ended_total", { target: target.kind, type, outcome: to, cause });
+    const { target, type, plan } = thing as RunThing;
+    metrics.count("millwright_runs_ended_total", {
+      target: target.kind,
+      type: type || plan.workflow || "",
+      outcome: to,
+      cause,
+    });
   },
 });
 

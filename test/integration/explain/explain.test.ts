@@ -493,7 +493,7 @@ describe("a run", () => {
     const machineId = await machine();
     const id = await failed(
       machineId,
-      "the network change was taken back: it could not be applied, or it was not reached",
+      "the network change was reverted: it could not be applied, or the machine was not reached afterwards",
       { code: "net_refused" },
     );
     await set("runs", id, { params: { ssh_address: "10.0.0.9", netplan: "network: {}" } });

@@ -323,7 +323,7 @@ describe("a network change", () => {
     const before = (await seen(id)).answers_at;
     const params = to("127.92.0.2", { ssh_address: "127.92.0.3", rollback_seconds: "5" });
     const run = await carryOut(id, { planId: "plan-once", params });
-    expect(run).toMatchObject({ phase: Run_Phase.FAILED, error: { message: expect.stringContaining("taken back") } });
+    expect(run).toMatchObject({ phase: Run_Phase.FAILED, error: { message: expect.stringContaining("reverted") } });
     expect(await seen(id)).toMatchObject({ answers_at: before, effects: { network_changes: 2 } });
     const { runId } = await bench.runs.startRun({ requestId: "r2", machineId: id, type: "NET_RECONFIG" });
     await expectSucceeded(await bench.ended(runId));

@@ -62,7 +62,7 @@ const CASES: readonly Case[] = [
     residue: ({ answers_at }) =>
       answers_at.length === 1
         ? []
-        : [/^net: the network change was confirmed before it could be taken back, and is in force/],
+        : [/^net: the network change was confirmed before it could be reverted, and is in force/],
   },
   { kind: "rma", payload: { reason: "broken" }, residue: [/^rma: the machine may be off/] },
 ];

@@ -10,7 +10,7 @@ import { createOperations } from "../api/rest/operations.ts";
 import { createRestFrame } from "../api/transport/access/rest-frame.ts";
 import { HealthSwitch, healthRoutes } from "../api/transport/health-service.ts";
 import { createCallFrame } from "../api/transport/interceptors.ts";
-import { followReadiness, type ReadyChecks } from "../api/transport/readiness.ts";
+import { followReadiness, type ReadyCheck, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
 import type { SecretReferences } from "../capabilities/secrets/secret-references.ts";
@@ -66,6 +66,7 @@ import type { ThingParts } from "./things/thing.ts";
 const LONGEST_LIST = seconds(10);
 /** How often the health service learns whether we are ready. */
 const READY_CHECK = seconds(2);
+const REMARK_PATIENCE = seconds(1);
 
 export interface Server {
   readonly httpUrl: string;
@@ -419,10 +420,16 @@ function withReadiness(
 const readyChecks = (about: Pick<Surfaces, "deps" | "engine" | "clock" | "presence">): ReadyChecks => ({
   database: async () => about.presence.trouble(),
   engine: async () => (about.presence.isStopping ? "this server is stopping" : about.engine.trouble()),
-  firmware: () => missingFirmware(about.deps),
+  firmware: onlyRemarks(() => missingFirmware(about.deps)),
   clock: async () => about.clock.trouble && { remark: about.clock.trouble },
-  restore: () => restoreRemark(about.deps.db),
+  restore: onlyRemarks(() => restoreRemark(about.deps.db)),
 });
+
+/** What can only give a remark keeps nobody from being ready when it fails, or waits for a connection: `database` says what is wrong. */
+const onlyRemarks =
+  (check: ReadyCheck): ReadyCheck =>
+  (signal) =>
+    Promise.race([check(signal).catch(() => null), pause(REMARK_PATIENCE, null, { ref: false })]);
 
 /** The catalogue is all replicas' own, and the files are in a directory that each of them must have. */
 async function missingFirmware(deps: ServiceDeps): ReturnType<ReadyChecks[string]> {

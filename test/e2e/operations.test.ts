@@ -38,7 +38,7 @@ describe("operations", () => {
     const { status, text } = await server.get("/readyz");
     expect({ status, ...JSON.parse(text) }).toEqual({
       status: "ready",
-      checks: { database: "ok", engine: "ok", firmware: "ok", clock: "ok" },
+      checks: { database: "ok", engine: "ok", firmware: "ok", clock: "ok", restore: "ok" },
     });
     expect(status).toBe(200);
   });

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { reachOf } from "../../kernel/access/scope.ts";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
 import type { Caller } from "../../services/call/caller.ts";
 import type { GuardThings } from "../auth/thing-guard.ts";
@@ -116,12 +117,21 @@ export function registerRoutes(app: FastifyInstance, routes: readonly AnyRoute[]
   }
 }
 
-const voucherOf = async (
+async function voucherOf(
   { vouchedAs }: AnyRoute,
   request: FastifyRequest,
   { authenticate }: RouteDeps,
-): Promise<Caller | undefined> =>
-  vouchedAs === undefined || request.headers.authorization === undefined ? undefined : authenticate(request, vouchedAs);
+): Promise<Caller | undefined> {
+  if (vouchedAs === undefined || request.headers.authorization === undefined) return undefined;
+  const voucher = await authenticate(request, vouchedAs);
+  // The report says which node it is about, and nothing has compared that with a scope.
+  if (reachOf(voucher.scope) === undefined) return voucher;
+  throw new AppError(
+    "permission_denied",
+    `'${voucher.name}' may not vouch for a report: its scope is limited to some things`,
+    { next: "report with the token of the node's boot, or ask an administrator for a token without such a scope" },
+  );
+}
 
 /** What is wrong with a request, in the shape that clients of this contract know. */
 export class InvalidRequest extends Error {

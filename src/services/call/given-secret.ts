@@ -1,4 +1,5 @@
 import { parseReference } from "../../capabilities/secrets/secret-references.ts";
+import { reachOf } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { asReference } from "../../store/access/stored-reference.ts";
 import type { Caller } from "./caller.ts";
@@ -18,11 +19,11 @@ const LITERAL = /^literal:(?=(env|file|vault):)/;
 
 /**
  * Every credential that a caller gives goes through here. `env:NAME`, `file:/path` and `vault:mount/path#field` name one that is kept
- * elsewhere, which an administrator alone may do: whoever else could have the server read its own files and send them to a device.
+ * elsewhere, which an administrator alone may do: whoever else could have the server read its own files and send them to a device. So could a token for some things read what belongs to others.
  */
 export async function givenSecret(
   { references }: Pick<ServiceDeps, "references">,
-  caller: Pick<Caller, "roles">,
+  caller: Pick<Caller, "roles" | "scope">,
   text: string,
   field: string,
 ): Promise<GivenSecret> {
@@ -34,6 +35,11 @@ export async function givenSecret(
     throw new AppError("permission_denied", `${field}: a reference to a secret requires role admin`, {
       field,
       next: "give the value itself; literal: in front of one that begins with env:, file: or vault:",
+    });
+  if (reachOf(caller.scope) !== undefined)
+    throw new AppError("permission_denied", `${field}: a reference to a secret requires a token without a scope`, {
+      field,
+      next: "give the value itself: a reference could lead to what belongs to other things",
     });
   const value = (await references?.resolve(text)) ?? new AppError("failed_precondition", "references are off here");
   if (typeof value === "string") return { value, stored: asReference(text) };
@@ -48,7 +54,7 @@ const same = (text: string): GivenSecret => ({ value: text, stored: text });
 /** The same where nothing is tried with it: what is put on record. Absent and empty stay as they are. */
 export async function storedSecret<T extends string | undefined>(
   deps: Pick<ServiceDeps, "references">,
-  caller: Pick<Caller, "roles">,
+  caller: Pick<Caller, "roles" | "scope">,
   text: T,
   field: string,
 ): Promise<T | string> {

@@ -16,7 +16,7 @@ export const NOBODY_S = `m.state = 'FACTORY_READY' and i.state = 'discovered' an
 const NOTHING_REFERS = `i.found_by_boot and ${NOBODY_S}
         and i.workflow_id is null and i.tags = '{}' and m.last_run_id is null
         and not exists (select 1 from fleet_nodes f where f.machine_id = m.id)
-        and not exists (select 1 from installs r where r.state_data ->> 'replacement' = i.id)
+        and not exists (select 1 from installs r where r.state = 'migrating' and r.state_data ->> 'replacement' = i.id)
         and not exists (select 1 from machine_seen_macs s where s.mac = i.mac)`;
 const UNSEEN = `coalesce((i.facts ->> 'lastSeenAt')::timestamptz, i.created_at) < now() - $2 * interval '1 ms'`;
 

@@ -43,6 +43,7 @@ describe("what counts as restored", () => {
     ["the row of the witness is missing", standing({ beat: null }), memory()],
     ["the journal ends before what was seen", standing({ newest: "1.899.99" }), memory()],
     ["the journal is empty", standing({ newest: null }), memory()],
+    ["it is a backup of a version that wrote down no identity", standing({ recorded: null, beat: null }), memory()],
     ["a restore that was found is not known any more", standing(), memory({ generation: 4, beat: 0, cursor: null })],
     [
       "the witness is missing, and none was forgotten since",

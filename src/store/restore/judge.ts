@@ -34,11 +34,25 @@ export function judge(standing: Standing, memory: Memory | null): readonly Findi
       sign: "future_entries",
       message: "the journal has entries of transactions that this database server has not had yet",
     });
-  const lost =
-    recorded !== null && memory?.databaseId === recorded.databaseId ? lostSince(standing, recorded, memory) : null;
+  const lost = recorded === null ? lostIdentity(standing, memory) : lostOf(standing, recorded, memory);
   if (lost !== null) findings.push({ sign: "behind", message: lost });
   return findings;
 }
+
+/**
+ * A database that has a journal and does not know itself, though somebody remembers one: the backup was made by a version that wrote down no
+ * identity. Before the first start of a version that does, nobody remembers anything.
+ */
+function lostIdentity({ newest }: Standing, memory: Memory | null): string | null {
+  if (memory === null || newest === null) return null;
+  return `the database does not say which one it is, as the one did that a server saw ${memory.at}`;
+}
+
+const lostOf = (
+  standing: Standing,
+  recorded: NonNullable<Standing["recorded"]>,
+  memory: Memory | null,
+): string | null => (memory?.databaseId === recorded.databaseId ? lostSince(standing, recorded, memory) : null);
 
 function differences(recorded: DatabaseIdentity, actual: DatabaseIdentity): string[] {
   const { systemIdentifier: before } = recorded;

@@ -14,7 +14,8 @@ const PAGE = 250;
  * replicas that had them before the restore, and no outcome that was worked out under one is written any more.
  */
 export async function parkAll(tx: Transaction): Promise<void> {
-  await tx.execute("lock table work in share row exclusive mode");
+  // Also against those who hold rows of it by now and will write it: who waits for the table must not hold what they wait for.
+  await tx.execute("lock table work in exclusive mode");
   await tx.execute(
     `update work set parked = true, lease_until = null, lease_owner = null,
             wake_at = case when lease_owner is null then wake_at else least(wake_at, now()) end,

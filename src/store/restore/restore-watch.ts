@@ -3,6 +3,7 @@ import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { Finding } from "../../lifecycles/restore-review/restore-review.ts";
 import type { Queryable, Session, Transaction } from "../postgres/database.ts";
+import { retryOnConflict } from "../postgres/database-errors.ts";
 import { failPoint } from "../postgres/fail-points.ts";
 import { beginReview } from "./begin-review.ts";
 import { judge } from "./judge.ts";
@@ -76,7 +77,7 @@ export class RestoreWatch {
 
   /** Whoever comes first says what the database is; the others find it said. */
   async #settle(session: Session, memory: Witnessed | null): Promise<void> {
-    const generation = await session.transaction(async (tx) => {
+    const settle = async (tx: Transaction): Promise<number | null> => {
       await tx.execute("lock table database_identity in exclusive mode");
       const standing = await readStanding(tx, memory?.witness ?? null);
       if (standing.recorded === null) await writeIdentity(tx, standing);
@@ -84,7 +85,8 @@ export class RestoreWatch {
       if (findings.length === 0) return standing.recorded?.generation ?? null;
       if (findings.every(({ sign }) => sign === "operator") && (await findLiveReview(tx))) return null;
       return this.#begin(tx, { standing, findings, memory });
-    });
+    };
+    const generation = await retryOnConflict(() => session.transaction(settle));
     this.#declared = false;
     if (generation !== null) this.#follow(memory, generation);
   }

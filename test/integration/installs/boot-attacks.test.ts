@@ -250,6 +250,17 @@ describe("an operator's bearer", () => {
     expect((await nodeOf(id)).state).toBe("pending");
   });
 
+  test("vouches for nothing where it is limited to some racks: the report says which node it is about", async () => {
+    const { id, mac_address: mac } = await api.register();
+    await api.move(id, "pending", { workflow_id: "plain" });
+    const limited = { ...as("olga", "operator"), "x-racks": "rack-of-others" };
+    const refused = await reportAs(mac, { installation_status: "started" }, limited);
+    expect(refused.status).toBe(403);
+    const byId = `/api/v1/nodes/${id}/installation-status`;
+    expect((await call(ELSEWHERE, "POST", byId, { installation_status: "started" }, limited)).status).toBe(403);
+    expect((await nodeOf(id)).state).toBe("pending");
+  });
+
   test("proves no erasure: that an operator confirms by name", async () => {
     const { id, mac_address: mac } = await api.register();
     await api.place(id, "active");

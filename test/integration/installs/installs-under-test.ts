@@ -231,7 +231,10 @@ async function authenticate({ headers }: FastifyRequest, route: string): Promise
     if (!access.isPublic(route)) throw new AppError("unauthenticated", "there are no credentials");
     return { name: null, roles: [], address: null };
   }
-  const caller = { name, roles: [String(headers["x-role"])], address: "127.0.0.1" };
+  const racks = headers["x-racks"];
+  const scope = { methods: [], racks: [racks].flat().map(String), clusters: [], customers: [], labels: [] };
+  const roles = [String(headers["x-role"])];
+  const caller = { name, roles, address: "127.0.0.1", ...(racks !== undefined && { scope }) };
   access.authorize(caller, route);
   return caller;
 }

@@ -140,7 +140,7 @@ describe("a run that brings a machine into service", () => {
     await bench.runs.cancelRun({ runId });
     await bench.ended(runId);
     const said = await joins(id);
-    for (const message of said) expect(message).toContain("is still cordoned by Millwright, and given back");
+    for (const message of said) expect(message).toContain("is still cordoned by Millwright, and uncordoned");
     await uncordoned(id);
     await eventually(() => settled(id), { what: `${id} is at rest` });
     expect(await nodeOf(id)).toMatchObject({ unschedulable: false, cordonedByUs: false });

@@ -227,6 +227,14 @@ describe.each(Object.keys(WAYS))("a reference for %s", (way) => {
       });
   });
 
+  test("is refused of an administrator whose token is limited to some racks, clusters, customers or labels", async () => {
+    const scope = { methods: [], racks: ["rack-1"], clusters: [], customers: [], labels: [] };
+    expect(await refusal(give({ caller: { ...admin, scope }, text: reference() }))).toMatchObject({
+      kind: "permission_denied",
+      message: expect.stringMatching(/a reference to a secret requires a token without a scope/),
+    });
+  });
+
   test("is refused where it leads nowhere, elsewhere, or is what marks one on record; nothing of it is repeated", async () => {
     for (const text of [
       `file:${join(scratch, "outside")}`,

@@ -6,11 +6,11 @@ import { addressGroup } from "../../transport/limits/client-address.ts";
 const WINDOW = minutes(1);
 /** People mistype; programs guess. */
 const MOST_FAILURES = 10;
-/** Guessers have many addresses. */
-const MOST_FAILURES_IN_ALL = 200;
-const EVERYBODY = "*";
 
-/** Refuses sign-ins for a while after too many failed ones, from one address or from all together. */
+/**
+ * Refuses sign-ins for a while after too many failed ones from one address. Not from all together: then a few strangers could keep
+ * everybody out, and a token is too long to be guessed from any number of addresses.
+ */
 export class SignInThrottle {
   readonly #clock: Clock;
   #failures = new Map<string, number>();
@@ -24,8 +24,7 @@ export class SignInThrottle {
   admit(address: string | null): void {
     const left = this.#since + WINDOW - this.#clock.monotonic();
     if (left <= 0) return;
-    const isOver = this.#count(groupOf(address)) >= MOST_FAILURES || this.#count(EVERYBODY) >= MOST_FAILURES_IN_ALL;
-    if (!isOver) return;
+    if (this.#count(groupOf(address)) < MOST_FAILURES) return;
     const seconds = Math.ceil(left / 1_000);
     throw new AppError("exhausted", `too many failed sign-ins; try again in ${seconds} s`);
   }
@@ -36,7 +35,7 @@ export class SignInThrottle {
       this.#since = now;
       this.#failures = new Map();
     }
-    for (const key of [groupOf(address), EVERYBODY]) this.#failures.set(key, this.#count(key) + 1);
+    this.#failures.set(groupOf(address), this.#count(groupOf(address)) + 1);
   }
 
   #count(key: string): number {

@@ -17,9 +17,9 @@ const SPECIFICATION = [
   ["discovering", "maintenance", "maintenance_begun",     "all ready → FirmwareUpgrade(Start)"],
   ["maintenance", "validating",  "run_succeeded",         "Completed → Validating(Pending)"],
   ["maintenance", "error",       "run_failed",            "an activity failed"],
-  ["maintenance", "error",       "run_canceled",          "terminated (decision 42)"],
+  ["maintenance", "error",       "run_canceled",          "terminated"],
   ["validating",  "ready",       "validation_succeeded",  "Validated"],
-  ["validating",  "error",       "validation_failed",     "a device does not pass (decision 22)"],
+  ["validating",  "error",       "validation_failed",     "a device does not pass"],
   ["validating",  "error",       "validation_canceled",   "terminated"],
   ["ready",       "deleting",    "marked_for_deletion",   "deleted set"],
   ["ready",       "discovering", "topology_changed",      "1st: topology_changed"],
@@ -28,7 +28,7 @@ const SPECIFICATION = [
   ["ready",       "error",       "component_failed",      "4th: a device in error"],
   ["error",       "deleting",    "marked_for_deletion",   "deleted set"],
   ["error",       "maintenance", "maintenance_begun",     "maintenance_requested set"],
-  ["error",       "ready",       "components_recovered",  "only for errors of components (decision 18)"],
+  ["error",       "ready",       "components_recovered",  "only for errors of components"],
 ] as const;
 
 /** Edges that the specification does not draw. */

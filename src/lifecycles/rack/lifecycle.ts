@@ -94,7 +94,7 @@ const rediscovered = {
   sets: (rack: Rack): JsonObject => ({ ...topology(rack), failedByItself: false }),
 };
 
-const BY_DELETION = "a deletion during maintenance cancels the run, whose end leads to deleting (decision 44)";
+const BY_DELETION = "a deletion during maintenance cancels the run, whose end leads to deleting";
 const LOST = "the run is gone, or ended without its effects: nobody else would lead the rack on";
 const FORCED = "ForceDeleteRack removes the record at once, whatever it is doing";
 
@@ -129,8 +129,8 @@ export const rackLifecycle = defineLifecycle<Rack>()({
     ["discovering", when(markedForDeletion),         "deleting",    unheard],
     ["discovering", when(topologyChanged),           "discovering", { ...discovered, added: "devices that come or go while the others are awaited show in the history, and the time starts again" }],
     ["discovering", on("maintenance_begun"),         "maintenance", { carries: work }],
-    ["discovering", onFailure("devices_missing"),    "error",       { carries: failure("discovery"), added: "a rack that never becomes whole says what is missing (decision 49)" }],
-    ["maintenance", caused("activity_changed"),      STAY,          { carries: progress, added: "the nested states of the specification are carried (decision 50)" }],
+    ["discovering", onFailure("devices_missing"),    "error",       { carries: failure("discovery"), added: "a rack that never becomes whole says what is missing" }],
+    ["maintenance", caused("activity_changed"),      STAY,          { carries: progress, added: "the nested states of the specification are carried" }],
     ["maintenance", caused("run_succeeded"),         "deleting",    { provided: markedForDeletion, clears: itsRequest, added: BY_DELETION }],
     ["maintenance", caused("run_succeeded"),         "validating",  { clears: itsRequest }],
     ["maintenance", caused("run_failed"),            "deleting",    { provided: markedForDeletion, clears: asFailed, added: BY_DELETION }],
@@ -148,20 +148,20 @@ export const rackLifecycle = defineLifecycle<Rack>()({
     ["validating",  onFailure("run_lost"),           "error",       { ...counted, carries: failure("validation"), added: LOST }],
     ["ready",       when(markedForDeletion),         "deleting",    unheard],
     ["ready",       when(topologyChanged),           "discovering", discovered],
-    ["ready",       when(requestExpired),            STAY,          { expires: ["maintenanceRequest"], added: "a request waits for its devices for a bounded time (decision 43)" }],
+    ["ready",       when(requestExpired),            STAY,          { expires: ["maintenanceRequest"], added: "a request waits for its devices for a bounded time" }],
     ["ready",       on("maintenance_begun"),         "maintenance", { provided: reprovisionComesFirst, carries: work, supersedes: ["maintenanceRequest"] }],
     ["ready",       on("maintenance_begun"),         "maintenance", { carries: work }],
-    ["ready",       on("request_refused"),           STAY,          { clears: refused, added: "a tray was assigned after the request was accepted (decision 40)" }],
+    ["ready",       on("request_refused"),           STAY,          { clears: refused, added: "a tray was assigned after the request was accepted" }],
     ["ready",       when(componentFailed),           "error",       { carries: failedComponents }],
     ["error",       when(markedForDeletion),         "deleting",    unheard],
-    ["error",       when(requestExpired),            STAY,          { expires: ["maintenanceRequest"], added: "a request waits for its devices for a bounded time (decision 43)" }],
+    ["error",       when(requestExpired),            STAY,          { expires: ["maintenanceRequest"], added: "a request waits for its devices for a bounded time" }],
     ["error",       on("maintenance_begun"),         "maintenance", { carries: work }],
-    ["error",       on("request_refused"),           STAY,          { clears: refused, added: "a tray was assigned after the request was accepted (decision 40)" }],
+    ["error",       on("request_refused"),           STAY,          { clears: refused, added: "a tray was assigned after the request was accepted" }],
     ["error",       when(componentsRecovered),       "ready"],
-    ["error",       when(discoveryComplete),         "discovering", { ...discovered, added: "a rack that becomes whole after all goes on (decision 49)" }],
-    ["error",       asked("clear_error"),            "discovering", { provided: neverValidated, ...rediscovered, added: "an operator ends an error of a failed activity (decision 18)" }],
-    ["error",       asked("clear_error"),            "ready",       { ...overlooked, added: "an operator ends an error of a failed activity (decision 18)" }],
-    ["deleting",    on("removed"),                   GONE,          { ...unheard, added: "the row goes when its devices are gone or detached (decision 14)" }],
+    ["error",       when(discoveryComplete),         "discovering", { ...discovered, added: "a rack that becomes whole after all goes on" }],
+    ["error",       asked("clear_error"),            "discovering", { provided: neverValidated, ...rediscovered, added: "an operator ends an error of a failed activity" }],
+    ["error",       asked("clear_error"),            "ready",       { ...overlooked, added: "an operator ends an error of a failed activity" }],
+    ["deleting",    on("removed"),                   GONE,          { ...unheard, added: "the row goes when its devices are gone or detached" }],
     [ANY,           asked("overlook_failure"),       STAY,          { ...overlooked, added: "an operator lets automatic maintenance go on after failures" }],
     [ANY,           asked("force_delete"),           GONE,          { ...unheard, added: FORCED }],
   ],

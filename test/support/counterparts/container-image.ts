@@ -33,7 +33,7 @@ export function makeNodeImage(directory: string, name: string): void {
   buildah("rm", container);
 }
 
-/** The image of deploy/container, with the package sources that this machine uses. */
+/** The image of deploy/container, built with the npm and apt configuration of the host. */
 export function makeServerImage(base: string, name: string, commit: string): void {
   const authorities = process.env.NODE_EXTRA_CA_CERTS ?? "/etc/ssl/certs/ca-certificates.crt";
   buildah(

@@ -96,9 +96,10 @@ export class DyingOnboarding {
         positions: "^fleet_onboarding",
       };
       const replica = await startProgram(this.#processes, { program: "rack-victim.ts", args: [JSON.stringify(order)] });
-      if ((await Promise.race([replica.exited, ended])) === "over") replica.signal("SIGKILL");
+      if ((await Promise.race([replica.exited, ended])) === "over") replica.signal("SIGTERM");
       const exit = await replica.exited;
-      if (exit.signal !== "SIGKILL") throw new Error(`a replica ended by itself: ${replica.transcript()}`);
+      if (exit.signal !== "SIGKILL" && !over.aborted)
+        throw new Error(`a replica ended by itself: ${replica.transcript()}`);
       await this.#follow(instance);
     }
   }

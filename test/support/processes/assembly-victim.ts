@@ -88,8 +88,8 @@ async function carryOut(order: AssemblyVictimOrder): Promise<void> {
   const around = places.around(positionOf);
   const engine = await startRigEngine(db, { instance, around, kinds: ASSEMBLY, clock: NO_PASS_LASTS, inFlight: 1 });
   await assemblyEnded(db, id);
+  await engine.stop(); // what ended it is seen before its pass is through
   places.print();
-  await engine.stop();
   await db.close();
 }
 

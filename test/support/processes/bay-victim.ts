@@ -38,8 +38,8 @@ async function carryOut({ url, instance, bayId, place }: BayVictimOrder): Promis
     within: 60_000,
     seen: async () => JSON.stringify(await db.query("select id, state, outcome, facts from runs")),
   });
+  await engine.stop(); // what ended it is seen before its pass is through
   places.print();
-  await engine.stop();
   await db.close();
 }
 

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
 import { PROBED, stepsHeardOf } from "./dying-steps.ts";
-import { openRunReplica } from "./run-replica.ts";
+import { openRunReplica, stopWhenTold } from "./run-replica.ts";
 
 export interface FleetVictimOrder {
   readonly url: string;
@@ -76,6 +76,7 @@ async function work({ deaths, later, failPoint, ...options }: FleetVictimOrder):
     inFlight: 1,
     around,
   });
+  stopWhenTold(replica);
   await replica.work();
 }
 

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
 import type { RunThing } from "../../../src/runs/model/lifecycle.ts";
 import { die, watchFailPoints } from "../../../src/store/postgres/fail-points.ts";
 import { PROBED, stepsHeardOf } from "./dying-steps.ts";
-import { type FirmwareDirectory, openRunReplica } from "./run-replica.ts";
+import { type FirmwareDirectory, openRunReplica, stopWhenTold } from "./run-replica.ts";
 
 export interface RackVictimOrder {
   readonly url: string;
@@ -129,6 +129,7 @@ async function work({
     inFlight: 1,
     around,
   });
+  stopWhenTold(replica);
   await replica.work();
 }
 

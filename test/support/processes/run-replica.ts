@@ -179,3 +179,8 @@ export function openRunReplica({
     },
   };
 }
+
+/** A replica that nobody needs any more finishes its pass: who is killed for it might be so between a commit and the place after it. */
+export function stopWhenTold(replica: RunReplica): void {
+  process.once("SIGTERM", () => void replica.stop().then(() => process.exit(0)));
+}

@@ -128,8 +128,8 @@ async function carryOut({
         await db.query("select to_jsonb(w) as work, to_jsonb(r) as run from runs r join work w using (id)"),
       ),
   });
+  await replica.stop(); // what ended it is seen before its pass is through
   process.stdout.write(`${JSON.stringify([...passed])}\n`);
-  await replica.stop();
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -5,14 +5,16 @@ import { type Build, readBuild } from "./config/build.ts";
 import { warnOfStricterDefaults } from "./config/stricter-defaults.ts";
 import { checkFiles, type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
 import { AppError } from "./kernel/errors.ts";
-import type { Log } from "./kernel/log.ts";
+import { type Log, silentLog } from "./kernel/log.ts";
 import { migrate, planMigrations } from "./store/postgres/migrate.ts";
 import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev/dev.ts";
 import { SIMULATOR, simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
+import { reloadConfig } from "./wiring/process/reload-config.ts";
+import { describeFailure, wantsStack } from "./wiring/process/start-errors.ts";
 import { loadRunbooks } from "./wiring/runbook-files.ts";
 import { type Server, startServer } from "./wiring/server.ts";
-import { describeFailure, wantsStack } from "./wiring/start-errors.ts";
+import { openTlsFiles } from "./wiring/surfaces/tls-files.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const USAGE = 2;
@@ -59,8 +61,12 @@ function listening({ httpUrl, grpcAddress, bootUrl, bmcUrl }: Server): string {
 /** The short form of a setting. */
 const spellOut = (flag: string): string => (flag === "--cancel-runs" ? "--shutdown-runs=cancel" : flag);
 
+const STOP_SIGNALS = { serve: ["SIGINT", "SIGTERM"], dev: ["SIGINT", "SIGTERM", "SIGHUP"] } as const;
+
 /** One Ctrl-C may arrive twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 2_000;
+
+type Running = Pick<Server, "reload" | "stop" | "abandon">;
 
 /** SIGINT and SIGTERM stop in good order; a later second one stops waiting, and still leaves no process behind. */
 async function runUntilStopped(
@@ -74,16 +80,23 @@ async function runUntilStopped(
     version: string;
     build: Build;
     signal: AbortSignal;
-  }) => Promise<{ stop(): Promise<void>; abandon(): void }>,
+  }) => Promise<Running>,
 ): Promise<number> {
   const { config, settings, warnings } = loadConfig({ env: process.env, argv, profile });
   const isUsual = settings.some(({ key, source }) => key === "data_dir" && source === "default");
   const log = createLog(config.log);
   for (const warning of warnings) log.warn({}, warning);
   const stopping = new AbortController();
-  let running: { stop(): Promise<void>; abandon(): void } | undefined;
+  let running: Running | undefined;
   let firstAt = 0;
-  for (const name of ["SIGINT", "SIGTERM"] as const) {
+  // The terminal of a development server is closed; a server in production is told to read its files again.
+  if (profile === "serve")
+    process.on("SIGHUP", () => {
+      log.info({ signal: "SIGHUP" }, "reading the configuration, certificates and scripts again");
+      reloadConfig({ argv, profile, settings }, log);
+      running?.reload();
+    });
+  for (const name of STOP_SIGNALS[profile]) {
     process.on(name, () => {
       if (!stopping.signal.aborted) {
         firstAt = performance.now();
@@ -164,6 +177,7 @@ async function checkConfig(argv: readonly string[]): Promise<number> {
   for (const warning of [...warnings, ...warnOfStricterDefaults(loaded)]) process.stdout.write(`warning: ${warning}\n`);
   if (problems.length > 0) throw new AppError("invalid_argument", problems.join("\n"));
   loadRunbooks(loaded.config.scripts.directory);
+  openTlsFiles(loaded.config, silentLog);
   process.stdout.write("ok\n");
   return 0;
 }

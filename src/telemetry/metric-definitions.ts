@@ -216,6 +216,11 @@ export const METRICS = {
     labels: ["version", "commit", "schema"],
     doc: "Always 1; the labels say which release this replica runs, from which commit, and the newest migration that it knows.",
   },
+  millwright_certificate_ends_seconds: {
+    type: "gauge",
+    labels: [],
+    doc: "When the certificate that the listeners show ends, in seconds since 1970. Absent without TLS.",
+  },
   millwright_clock_ahead_seconds: {
     type: "gauge",
     labels: [],

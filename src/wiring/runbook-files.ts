@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, messageOf } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
 import { isRunbook, Runbooks } from "../runs/steps/scripts/runbooks.ts";
 
 const SHIPPED = join(import.meta.dirname, "..", "..", "runbooks");
@@ -19,6 +20,15 @@ export function loadRunbooks(directory: string | null = null): Runbooks {
   } catch (error) {
     const message = `scripts.directory: the scripts in ${directory} cannot be used: ${messageOf(error)}`;
     throw new AppError("invalid_argument", message, { next: "millwright config check" });
+  }
+}
+
+/** They are read at each start of a run as well; this says beforehand whether they can be used. */
+export function reloadRunbooks(runbooks: Runbooks, log: Log): void {
+  try {
+    runbooks.refresh();
+  } catch (error) {
+    log.error({ error: messageOf(error) }, "the scripts of the site cannot be used; the earlier ones stay");
   }
 }
 

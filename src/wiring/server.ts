@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { createAuthentication } from "../api/auth/authentication.ts";
 import { createFieldRoles } from "../api/auth/field-roles.ts";
 import { createThingGuard, guardThingsOfCalls } from "../api/auth/thing-guard.ts";
@@ -10,7 +9,6 @@ import { createOperations } from "../api/rest/operations.ts";
 import { createRestFrame } from "../api/transport/access/rest-frame.ts";
 import { HealthSwitch, healthRoutes } from "../api/transport/health-service.ts";
 import { createCallFrame } from "../api/transport/interceptors.ts";
-import { followReadiness, type ReadyCheck, type ReadyChecks } from "../api/transport/readiness.ts";
 import { reflectionRoutes } from "../api/transport/reflection.ts";
 import { startApiServers } from "../api/transport/server.ts";
 import type { SecretReferences } from "../capabilities/secrets/secret-references.ts";
@@ -20,15 +18,14 @@ import { createFleetCollector } from "../engine/fleet-metrics.ts";
 import { type PresenceOptions, ReplicaPresence } from "../engine/replica-presence.ts";
 import { TokenUses } from "../engine/token-upkeep.ts";
 import type { Log } from "../kernel/log.ts";
-import { namedList } from "../kernel/named-list.ts";
 import { readingFor } from "../kernel/time/clock.ts";
-import { type Duration, seconds } from "../kernel/time/duration.ts";
+import { seconds } from "../kernel/time/duration.ts";
 import { SharedClock } from "../kernel/time/shared-clock.ts";
 import { seedWriter } from "../providers/seeds/seed.ts";
 import { createSeededMedia } from "../providers/seeds/seeded-media.ts";
 import type { ServiceDeps } from "../services/call/deps.ts";
 import { openAgentDesk } from "../services/fleet/agent/desk.ts";
-import { findMissingFiles, sweepArtifacts } from "../services/rack-firmware/files.ts";
+import { sweepArtifacts } from "../services/rack-firmware/files.ts";
 import { cancelActiveRuns, untilRunsEnded } from "../services/run/shutdown.ts";
 import { verifySession } from "../services/system/sessions.ts";
 import { verifyToken } from "../services/system/tokens.ts";
@@ -50,23 +47,21 @@ import { bootRulesOf, bootTrustOf, discoveryGateOf, installRouteDeps } from "./i
 import { wireMaasGate } from "./maas-gate.ts";
 import { wireFirmwareFiles } from "./rack/artifacts.ts";
 import { refusingHeld } from "./restore/held-methods.ts";
-import { restoreRemark } from "./restore/restore-remark.ts";
 import { registerRoutes, restRoutes } from "./routes.ts";
-import { loadRunbooks } from "./runbook-files.ts";
+import { loadRunbooks, reloadRunbooks } from "./runbook-files.ts";
 import { wireReferences } from "./secret-references.ts";
 import { StopSequence } from "./stop-sequence.ts";
 import { wireConsoleSessions } from "./surfaces/console-sessions.ts";
 import { writeEndpointsFile } from "./surfaces/endpoints-file.ts";
 import { wireLimits } from "./surfaces/limits.ts";
 import { wireListeners } from "./surfaces/listeners.ts";
+import { readyChecks, withReadiness } from "./surfaces/ready-checks.ts";
+import { followTls, openTlsFiles, type TlsFiles } from "./surfaces/tls-files.ts";
 import { accessOf, allThings, storesOf } from "./things/all-things.ts";
 import type { ThingParts } from "./things/thing.ts";
 
 /** A list that takes longer is ended: its caller has to narrow it. */
 const LONGEST_LIST = seconds(10);
-/** How often the health service learns whether we are ready. */
-const READY_CHECK = seconds(2);
-const REMARK_PATIENCE = seconds(1);
 
 export interface Server {
   readonly httpUrl: string;
@@ -77,6 +72,8 @@ export interface Server {
   readonly deps: ServiceDeps;
   /** The address of the console that signs its reader in once, as the bearer of the token. */
   signInLink(token: string): string;
+  /** Reads certificates and the site's scripts again. What cannot be used is in the log, and what was used before stays. */
+  reload(): void;
   /** Hands work over, answers what is in flight, and leaves nothing behind. May be called again. */
   stop(): Promise<void>;
   /** When there is no time left for that: has our own processes end by themselves. */
@@ -108,6 +105,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const stops = new StopSequence(log);
   try {
     const runbooks = loadRunbooks(config.scripts.directory); // before the database is migrated: one that is broken ends the start
+    const tls = openTlsFiles(config, log);
     const replica = randomUUID();
     const { db, lists, watch } = await openStore(options, replica, stops);
     const clock = new SharedClock({ log });
@@ -165,7 +163,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       if (isUp && config.shutdown.runs === "cancel") await cancelRuns(deps, config, log);
     });
     const api = await startSurfaces(
-      { config, log, build, deps, clock, metrics, replica, engine, things, tokenUses, presence },
+      { config, log, build, deps, clock, metrics, replica, engine, things, tokenUses, presence, tls },
       stops,
     );
     const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
@@ -174,6 +172,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     return {
       ...api,
       deps,
+      reload() {
+        tls?.refresh({ now: true });
+        reloadRunbooks(runbooks, log);
+      },
       stop: () => stops.run(),
       abandon: () => stops.abandon(),
     };
@@ -302,10 +304,11 @@ interface Surfaces {
   readonly things: readonly ThingParts[];
   readonly tokenUses: TokenUses;
   readonly presence: ReplicaPresence;
+  readonly tls: TlsFiles | undefined;
 }
 
 async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
-  const { config, log, build, deps, clock, metrics, replica, engine, things, presence } = surfaces;
+  const { config, log, build, deps, clock, metrics, replica, engine, things, presence, tls } = surfaces;
   const access = accessOf(things);
   const { limits, throttle } = wireLimits(config, { log, metrics, clock });
   const {
@@ -325,7 +328,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const authenticate = refusingHeld(signsIn, deps.db);
   const health = new HealthSwitch(false);
   const startedAt = clock.now();
-  const checks = readyChecks({ deps, engine, clock, presence });
+  const checks = readyChecks({ deps, engine, clock, presence, tls });
   const { authenticate: signIn, reportUnexpected } = createRestFrame(authenticate, log, limits);
   const guardThings = createThingGuard(access, deps);
   const operations = createOperations({ build, metrics, authenticate: signIn, checks });
@@ -356,6 +359,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const api = await startApiServers({
     ...wireListeners({
       config,
+      tls: tls?.material,
       sessions: signIns.routes,
       rest: {
         ...{ version: build.version, access, guardThings, reportUnexpected },
@@ -383,6 +387,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     log,
     limits,
   });
+  followTls(tls, { api, metrics }, stops);
   stops.add(
     "the listeners",
     withReadiness({ checks, health, presence, drainDelay: config.shutdown.drainDelay }, [agents, api]),
@@ -391,52 +396,5 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   return {
     ...{ httpUrl, grpcAddress, bootUrl: machineUrls["boot.listen"], bmcUrl: machineUrls["bmc.listen"] },
     signInLink: (token: string) => signIns.linkFor(token, httpUrl),
-  };
-}
-
-/** Tells the health service whether we are ready, until it is stopped together with what is answered. */
-function withReadiness(
-  about: {
-    readonly checks: ReadyChecks;
-    readonly health: HealthSwitch;
-    readonly presence: ReplicaPresence;
-    readonly drainDelay: Duration;
-  },
-  answering: readonly { close(): unknown }[],
-): () => Promise<void> {
-  const { checks, health, presence, drainDelay } = about;
-  const stopping = new AbortController();
-  const tell = (ready: boolean) => health.set(ready);
-  const following = followReadiness(checks, { every: READY_CHECK, tell }, stopping.signal);
-  return async () => {
-    presence.stopping();
-    stopping.abort();
-    health.set(false);
-    await pause(drainDelay);
-    await Promise.all([...answering.map((each) => each.close()), following]);
-  };
-}
-
-const readyChecks = (about: Pick<Surfaces, "deps" | "engine" | "clock" | "presence">): ReadyChecks => ({
-  database: async () => about.presence.trouble(),
-  engine: async () => (about.presence.isStopping ? "this server is stopping" : about.engine.trouble()),
-  firmware: onlyRemarks(() => missingFirmware(about.deps)),
-  clock: async () => about.clock.trouble && { remark: about.clock.trouble },
-  restore: onlyRemarks(() => restoreRemark(about.deps.db)),
-});
-
-/** What can only give a remark keeps nobody from being ready when it fails, or waits for a connection: `database` says what is wrong. */
-const onlyRemarks =
-  (check: ReadyCheck): ReadyCheck =>
-  (signal) =>
-    Promise.race([check(signal).catch(() => null), pause(REMARK_PATIENCE, null, { ref: false })]);
-
-/** The catalogue is all replicas' own, and the files are in a directory that each of them must have. */
-async function missingFirmware(deps: ServiceDeps): ReturnType<ReadyChecks[string]> {
-  const missing = await findMissingFiles(deps);
-  if (missing.length === 0) return null;
-  const remark = `files of rack firmware ${namedList(missing, 5)} are not in the firmware directory of this server`;
-  return {
-    remark: `${remark}; they are downloaded when a device needs them: share firmware.directory between all replicas, or run millwright rack-firmware download`,
   };
 }

@@ -17,12 +17,18 @@ let bench: ProcessBench;
 let database: TestDatabase;
 let server: ServerProcess;
 let token: string;
+let configFile: string;
 
 beforeAll(async () => {
   bench = openProcessBench();
   database = await createTestDatabase();
   token = await adminToken(database);
-  server = await startServerProcess(bench, { command: "serve", databaseUrl: database.url });
+  configFile = join(bench.directory, "millwright.yaml");
+  writeFileSync(configFile, "log: { level: info }\n");
+  server = await startServerProcess(bench, {
+    ...{ command: "serve", databaseUrl: database.url },
+    flags: ["--config", configFile],
+  });
 });
 afterAll(async () => {
   await bench.close();
@@ -63,16 +69,46 @@ describe("operations", () => {
     );
   });
 
-  test("a database that goes away is told by /readyz and survived", async () => {
+  test("a database that takes no writes, and one that goes away, is told by /readyz and survived", async () => {
     const own = await createTestDatabase();
     const ownToken = await adminToken(own);
     const lonely = await startServerProcess(bench, { command: "serve", name: "lonely", databaseUrl: own.url });
-    await own.drop();
+    await own.db.execute(`alter database ${own.name} set default_transaction_read_only = on`);
+    await own.db.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
     await eventually(async () => (await lonely.get("/readyz")).status === 503, { what: "it is no longer ready" });
+    const creation = { name: "late", roles: ["viewer"] };
+    expect(await lonely.call("millwright.v1.TokenService/CreateToken", creation, ownToken)).toMatchObject({
+      status: 503,
+      body: { code: "unavailable", message: expect.stringContaining("the database takes no writes: it is read-only") },
+    });
+    await own.drop();
     expect((await lonely.get("/healthz")).status).toBe(200);
     expect((await lonely.call("forge.Forge/FindPowerShelves", {}, ownToken)).status).toBe(503);
     lonely.process.signal("SIGTERM");
     expect(await lonely.process.exited, lonely.process.transcript()).toEqual({ code: 0, signal: null });
+  });
+});
+
+describe("SIGHUP", () => {
+  const logs = (line: RegExp) =>
+    eventually(async () => line.test(server.process.stderr()), {
+      what: `it logs ${line}`,
+      seen: server.process.transcript,
+    });
+
+  test("takes the log level over, names what needs a restart, and refuses a file with mistakes as a whole", async () => {
+    await server.get("/healthz");
+    expect(server.process.stderr()).not.toContain("GET /healthz");
+    writeFileSync(configFile, "log: { level: debug }\nwatch: { most: 7 }\n");
+    server.process.signal("SIGHUP");
+    await logs(/"settings":\["watch\.most"\].*settings have changed that hold from the next start on/);
+    await server.get("/healthz");
+    await logs(/"level":"debug".*GET \/healthz/);
+    writeFileSync(configFile, "log: { level: silent }\nwatch: { most: none }\n");
+    server.process.signal("SIGHUP");
+    await logs(/watch\.most .*the configuration cannot be used; nothing of it was taken over/);
   });
 });
 

@@ -1,9 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get as httpsGet } from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { connect } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { createCertificate } from "../../simulator/certificate/certificate.ts";
 import { SAFE_HEADERS } from "../../src/api/transport/browsers/safe-headers.ts";
@@ -182,6 +184,55 @@ test("machines boot without TLS and BMCs fetch with it, unless the settings say 
     await Promise.all([usual.stop(), turned.stop()]);
   }
 });
+
+test("a new certificate is shown on every port once the server reads its files again", async () => {
+  const [keyFile, certFile] = [join(directory, "renewed.key"), join(directory, "renewed.crt")];
+  const write = ({ key, cert } = createCertificate({ addresses: ["127.0.0.1"], now: new Date() })) => {
+    writeFileSync(keyFile, key, { mode: 0o600 });
+    writeFileSync(certFile, cert);
+    return new X509Certificate(cert).fingerprint256;
+  };
+  const first = write();
+  const server = await start({
+    ...{ MILLWRIGHT_TLS_KEY_FILE: keyFile, MILLWRIGHT_TLS_CERT_FILE: certFile },
+    ...{ MILLWRIGHT_BOOT_LISTEN: ANY, MILLWRIGHT_BMC_LISTEN: ANY, MILLWRIGHT_BOOT_TLS: "true" },
+  });
+  try {
+    const { httpUrl, grpcAddress, bootUrl = "", bmcUrl = "" } = server;
+    const shown = () =>
+      Promise.all([httpUrl, `https://${grpcAddress}`, bootUrl, bmcUrl].map((url) => fingerprintAt(new URL(url))));
+    expect(await shown()).toEqual([first, first, first, first]);
+    const next = write();
+    server.reload();
+    expect(await shown()).toEqual([next, next, next, next]);
+    writeFileSync(keyFile, createCertificate({ addresses: [], now: new Date() }).key);
+    server.reload();
+    expect(await shown()).toEqual([next, next, next, next]);
+    const readyz = await overTls(`${httpUrl}/readyz`, readFileSync(certFile, "utf8"));
+    expect(JSON.parse(readyz)).toMatchObject({
+      status: "ready",
+      checks: {
+        tls: expect.stringMatching(/^ok, but tls\.key_file: the key in .* is not that of the certificate in /),
+      },
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+const fingerprintAt = ({ port }: URL): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({
+      port: Number(port),
+      host: "127.0.0.1",
+      rejectUnauthorized: false,
+      ALPNProtocols: ["h2", "http/1.1"],
+    });
+    socket.on("error", reject).on("secureConnect", () => {
+      resolve(socket.getPeerCertificate().fingerprint256);
+      socket.destroy();
+    });
+  });
 
 const overTls = (url: string, ca: string): Promise<string> =>
   new Promise((resolve, reject) => {

@@ -90,6 +90,24 @@ describe("a database that takes no writes", () => {
     });
   });
 
+  test("callers that get no connection are told that all are in use, and with which setting", async () => {
+    const options = { log: silentLog, applicationName: "full", max: 1, connectTimeout: milliseconds(20) };
+    const db = openDatabase(database.url, options);
+    try {
+      await db.transaction(async (tx) => {
+        await tx.query("select 1");
+        const refusal = {
+          kind: "unavailable",
+          message: expect.stringContaining("all 1 connections to the database are in use (database.pool_size)"),
+        };
+        await expect(db.query("select 1")).rejects.toMatchObject(refusal);
+        await expect(db.transaction((another) => another.query("select 1"))).rejects.toMatchObject(refusal);
+      });
+    } finally {
+      await db.close();
+    }
+  });
+
   test("since all connections are in use is told, with the setting", async () => {
     await withPresence({ id: "r-3", max: 1 }, async (presence, db) => {
       let release = () => {};

@@ -1,4 +1,5 @@
 import type { Server, Socket } from "node:net";
+import type { Server as TlsServer } from "node:tls";
 import type { ConnectRouter, HandlerContext, Interceptor } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -85,6 +86,11 @@ export function createClose(server: Server, windDown: () => void): Listener["clo
     await closed;
     clearTimeout(overdue);
   };
+}
+
+/** From the next connection on. Listeners without TLS stay so. */
+export function renewTls({ server }: Listener, tls: TlsMaterial): void {
+  if ("setSecureContext" in server) (server as TlsServer).setSecureContext(tlsOptions(tls));
 }
 
 export function tlsOptions(tls: TlsMaterial) {

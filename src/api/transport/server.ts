@@ -14,7 +14,14 @@ import { COMPRESSION } from "./compression.ts";
 import { createGrpcListener } from "./grpc-listener.ts";
 import { createHttpListener } from "./http-listener.ts";
 import { ApiLimits } from "./limits/api-limits.ts";
-import { API_LIMITS, type Fallback, type Listener, type ListenerOptions, type TlsMaterial } from "./listener.ts";
+import {
+  API_LIMITS,
+  type Fallback,
+  type Listener,
+  type ListenerOptions,
+  renewTls,
+  type TlsMaterial,
+} from "./listener.ts";
 
 export interface ListenAddress {
   readonly host: string;
@@ -62,6 +69,8 @@ export interface ApiServers {
   readonly httpUrl: string;
   /** Of the machine ports, by their settings. */
   readonly machineUrls: Readonly<Partial<Record<MachinePortSetting, string>>>;
+  /** What new connections are shown, on every port that speaks TLS. */
+  renewTls(tls: TlsMaterial): void;
   /**
    * Stops accepting, ends streams with UNAVAILABLE, gives calls in flight `closeWithin`, then cuts them off. Always resolves,
    * and may be called again.
@@ -72,6 +81,7 @@ export interface ApiServers {
 /** Serves every method on both ports: gRPC over HTTP/2 on one; Connect, gRPC-Web and JSON over HTTP/1.1 on the other. */
 export async function startApiServers(options: ApiServersOptions): Promise<ApiServers> {
   const shutdown = new AbortController();
+  let served = options.tls;
   const shared: ListenerOptions = {
     rpc: {
       routes: options.routes,
@@ -86,7 +96,7 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
     log: options.log,
     onAccess: options.onAccess,
     tls: options.tls,
-    guard: guardOf(options),
+    guard: guardOf(options, () => served),
     limits: options.limits ?? new ApiLimits({ log: options.log }),
   };
   const grpc = createGrpcListener(shared);
@@ -112,6 +122,11 @@ export async function startApiServers(options: ApiServersOptions): Promise<ApiSe
       grpcAddress: grpcAt,
       httpUrl: urlOf(httpAt, options.tls),
       machineUrls,
+      renewTls(tls) {
+        served = tls;
+        for (const listener of [grpc, http]) renewTls(listener, tls);
+        for (const { listener } of machinePorts) renewTls(listener, { cert: tls.cert, key: tls.key });
+      },
       close() {
         closed ??= closeAll();
         return closed;
@@ -131,9 +146,18 @@ async function openMachinePort(port: MachinePort, { log, onAccess, browsers }: A
 }
 
 /** The names in the certificate are ours: no browser takes it for another. */
-function guardOf({ tls, browsers = { hosts: [], origins: [] } }: ApiServersOptions): BrowserGuard {
-  const certified = tls === undefined ? [] : namesOfCertificate(tls.cert);
-  return createBrowserGuard({ ...browsers, hosts: [...browsers.hosts, ...certified] });
+function guardOf(
+  { browsers = { hosts: [], origins: [] } }: ApiServersOptions,
+  served: () => TlsMaterial | undefined,
+): BrowserGuard {
+  let read: { readonly tls: TlsMaterial; readonly names: readonly string[] } | undefined;
+  const certified = () => {
+    const tls = served();
+    if (tls === undefined) return [];
+    if (read?.tls !== tls) read = { tls, names: namesOfCertificate(tls.cert) };
+    return read.names;
+  };
+  return createBrowserGuard({ ...browsers, certified });
 }
 
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };

@@ -43,6 +43,10 @@ export const takesNoWrites = (error: unknown): boolean =>
 const BROKEN_CONNECTION =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client was closed and is not queryable|Cannot use a pool after calling end)/;
 
+/** The pool could give no connection within the time that callers wait for one. */
+export const isConnectTimeout = (error: unknown): boolean =>
+  messageOf(error) === "timeout exceeded when trying to connect";
+
 /** Also when it has already been made an answer: its cause tells. */
 export const isConnectionFailure = (error: unknown): boolean => {
   if (error instanceof AppError) return error.kind === "unavailable" && isConnectionFailure(error.cause);

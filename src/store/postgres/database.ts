@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
-import { messageOf } from "../../kernel/errors.ts";
+import { AppError, messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
-import { databaseError, isConnectionFailure, takesNoWrites } from "./database-errors.ts";
+import { databaseError, isConnectionFailure, isConnectTimeout, takesNoWrites } from "./database-errors.ts";
 import { type Listener, startListener } from "./database-listen.ts";
 import { valueParsers } from "./database-values.ts";
 
@@ -205,8 +205,16 @@ async function run<Row extends pg.QueryResultRow>(
   try {
     return await on.query<Row>({ text, ...(name !== undefined && { name }), ...(bound && { values: [...bound] }) });
   } catch (error) {
-    throw databaseError(error);
+    throw on instanceof pg.Pool ? connectError(on, error) : databaseError(error);
   }
+}
+
+/** A pool whose connections are all in use times out with the words of a server that does not answer. */
+function connectError({ totalCount, idleCount, options }: pg.Pool, error: unknown): unknown {
+  const isFull = isConnectTimeout(error) && totalCount >= options.max && idleCount === 0;
+  if (!isFull) return databaseError(error);
+  const message = `all ${options.max} connections to the database are in use (database.pool_size), and none became free in time`;
+  return new AppError("unavailable", message, { next: "call again" }, { cause: error });
 }
 
 const names = new Map<string, string>();
@@ -220,7 +228,7 @@ function nameOf(text: string): string {
 }
 
 async function inTransaction<T>(pool: pg.Pool, log: Log, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  const client = await pool.connect().catch((error: unknown) => Promise.reject(databaseError(error)));
+  const client = await pool.connect().catch((error: unknown) => Promise.reject(connectError(pool, error)));
   let fit = true;
   try {
     return await transactionOn(client, log, work, (isFit) => {

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createConsole } from "../../api/console/console.ts";
 import { createDeviceEvents } from "../../api/rest/device-events.ts";
@@ -19,6 +18,8 @@ const CONSOLE = join(import.meta.dirname, "..", "..", "..", "console", "dist");
 
 export interface ListenersWiring {
   readonly config: Config;
+  /** Absent: no listener speaks TLS. */
+  readonly tls: TlsMaterial | undefined;
   readonly rest: Omit<RestApiDeps, "isHere">;
   readonly operations: Part;
   /** Signing in to the console, and out. */
@@ -34,7 +35,7 @@ export interface ListenersWiring {
 export function wireListeners(
   wiring: ListenersWiring,
 ): Pick<ApiServersOptions, "grpcListen" | "httpListen" | "http" | "fallback" | "machinePorts" | "browsers" | "tls"> {
-  const { config, rest, operations, sessions, seeds, reportUnexpected } = wiring;
+  const { config, tls: material, rest, operations, sessions, seeds, reportUnexpected } = wiring;
   const { boot, bmc } = config;
   const [isBootApart, isBmcApart] = [boot.listen !== null, bmc.listen !== null];
   const files = createFiles({ directory: config.install.filesDir, reportUnexpected });
@@ -45,7 +46,7 @@ export function wireListeners(
   // What BMCs were given before there was a listener for them goes on where it began.
   const earlier = { besides: publicUrlsOf(config).bmc };
   const seedsHere = createSeeds({ ...seeds, scope: { nodes: !isBootApart, runs: isBmcApart ? earlier : true } });
-  const tls = tlsOf(config);
+  const tls = material === undefined ? {} : { tls: material };
   const console = createConsole({ directory: CONSOLE });
 
   const machinePorts: MachinePort[] = [];
@@ -96,17 +97,6 @@ const registering =
   async (app) => {
     for (const part of parts) await app.register(part);
   };
-
-function tlsOf({ tls }: Config): { readonly tls?: TlsMaterial } {
-  if (tls.certFile === null || tls.keyFile === null) return {};
-  return {
-    tls: {
-      cert: readFileSync(tls.certFile, "utf8"),
-      key: readFileSync(tls.keyFile, "utf8"),
-      ...(tls.clientCaFile !== null && { clientCa: readFileSync(tls.clientCaFile, "utf8") }),
-    },
-  };
-}
 
 /** Machines and BMCs have no certificates of ours, and some give up when they are asked for one. */
 function withoutClients({ tls }: { readonly tls?: TlsMaterial }): Pick<MachinePort, "tls"> {

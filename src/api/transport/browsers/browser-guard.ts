@@ -8,6 +8,8 @@ export interface BrowserRules {
   readonly hosts: readonly string[];
   /** Origins (`https://mw.example`) that count as the server's own, beside that of the request's host; `*` for any. */
   readonly origins: readonly string[];
+  /** The names in the certificate that is served now. */
+  readonly certified?: () => readonly string[];
   /** A port for machines: no path is for people, and everything may be called by any name. */
   readonly isForMachines?: boolean;
 }
@@ -34,10 +36,17 @@ export interface BrowserGuard {
  * loopback. Two things give such a page away. Its requests name its own origin; and where it has its own name resolve to our address
  * (DNS rebinding), they come for a host that we are not.
  */
-export function createBrowserGuard({ hosts, origins, isForMachines = false }: BrowserRules): BrowserGuard {
+export function createBrowserGuard({
+  hosts,
+  origins,
+  certified = () => [],
+  isForMachines = false,
+}: BrowserRules): BrowserGuard {
   const names = hosts.map((name) => name.toLowerCase());
   const isServed = (host: string): boolean =>
-    isIP(host) !== 0 || isLoopbackName(host) || names.some((name) => matchesName(name, host));
+    isIP(host) !== 0 ||
+    isLoopbackName(host) ||
+    [...names, ...certified()].some((name) => matchesName(name.toLowerCase(), host));
   const isOwnOrigin = (origin: string, host: string | undefined): boolean =>
     origins.includes("*") || origins.includes(origin) || (host !== undefined && hasHost(origin, host));
 

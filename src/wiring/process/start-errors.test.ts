@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AppError } from "../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { describeFailure, wantsStack } from "./start-errors.ts";
 
 const shown = (error: unknown, options = {}) =>

@@ -1,4 +1,4 @@
-import { AppError } from "../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 
 const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;

@@ -11,6 +11,7 @@ import type { Database } from "../store/postgres/database.ts";
 import { forgetKeys } from "../store/postgres/idempotency.ts";
 import { forgetWitnesses } from "../store/restore/witness.ts";
 import { forgetDocuments } from "../store/run/run-documents.ts";
+import { forgetScripts } from "../store/run/script-texts.ts";
 
 const EVERY = hours(1);
 /** A replica of an earlier version may still run while replicas are replaced. It removes what this one keeps, and tells watchers less. */
@@ -32,7 +33,7 @@ export interface Retention {
   readonly discovered?: { readonly stores: ThingStores; readonly unseenFor: Duration };
 }
 
-/** Removes journal entries, idempotency keys, the documents of runs, refused calls and ended tasks of fleet nodes past their retention, the oldest first and in small bites. */
+/** Removes journal entries, idempotency keys, the documents and scripts of runs, refused calls and ended tasks of fleet nodes past their retention, the oldest first and in small bites. */
 export async function runRetention(options: Retention, signal: AbortSignal): Promise<void> {
   for (let next = FIRST_AFTER; !signal.aborted; next = EVERY) {
     await pause(next * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined);
@@ -52,6 +53,10 @@ export async function forgetOld(
     },
     "documents of runs": async () => {
       const removed = await forgetDocuments(db, retention, BATCH);
+      return { examined: removed, removed };
+    },
+    "scripts of runs": async () => {
+      const removed = await forgetScripts(db, retention, BATCH);
       return { examined: removed, removed };
     },
     "refused calls": async () => {

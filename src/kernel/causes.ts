@@ -200,7 +200,7 @@ export const CAUSES = {
     facts: [],
   },
   script_changed: {
-    doc: "A script is another one now than when the run was started.",
+    doc: "A script is another one now than when the run was started, and the earlier one is not kept any more.",
     helps: "Retry with the new scripts: run retry --new-scripts.",
     disposition: "fail",
     facts: ["script"],

@@ -37,6 +37,7 @@ import { type Database, openDatabase, type Session } from "../store/postgres/dat
 import { askTime } from "../store/postgres/database-time.ts";
 import { migrate } from "../store/postgres/migrate.ts";
 import { RestoreWatch } from "../store/restore/restore-watch.ts";
+import { keepScriptsOfActiveRuns } from "../store/run/script-texts.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { observeRpc } from "../telemetry/observers.ts";
 import { startRefusals } from "./audit/refusals.ts";
@@ -114,6 +115,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const references = wireReferences(config, clock);
     const secrets = await openSecrets(config, db, { log, replica, references });
     const build: Build = { commit: "", schema: "", ...options.build, version };
+    await keepScriptsOfActiveRuns(db, ({ ref, digest }) => runbooks.findVersion(ref, digest));
     const metrics = openMetrics({ db, lists, stores, build, clock, log });
     const presence = startPresence({ db, log, clock, own: { id: replica, host: hostname(), ...build } }, stops);
     const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });

@@ -1,6 +1,6 @@
 import type { ClusterTarget } from "../capabilities/cluster-target.ts";
 import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
-import { createBatcher } from "../kernel/batcher.ts";
+import { type Batcher, createBatcher } from "../kernel/batcher.ts";
 import { AppError, StepFailure } from "../kernel/errors.ts";
 import type { Machine } from "../lifecycles/machine/machine.ts";
 import { targetOfKubeconfig } from "../providers/kubernetes/kubeconfig.ts";
@@ -25,6 +25,7 @@ import {
   getSshKeyElsewhere,
 } from "../store/machine/credentials.ts";
 import type { Database } from "../store/postgres/database.ts";
+import { findScripts, type ScriptVersion } from "../store/run/script-texts.ts";
 import { fakeTargets, isFake } from "./fake-machines.ts";
 
 export interface TargetWiring {
@@ -73,6 +74,10 @@ export function wireStepTargets({
     );
     return names.map((name) => found.get(name));
   });
+  const keptScripts = createBatcher<ScriptVersion, Runbook | undefined>({
+    ...{ most: 500, atOnce: 2 },
+    run: (versions) => findScripts(db, versions),
+  });
   const targetsOf = (machine: Machine): StepTargets => ({
     bmc: once(async () => {
       requireEndpoint(machine, "bmc");
@@ -109,9 +114,11 @@ export function wireStepTargets({
       return { ...seen, signIn: found instanceof AppError ? null : seedWriter.signInOf(found) };
     },
     async script(ref, digest) {
-      const found = (digest !== undefined && findVersion(runbooks, ref, digest)) || runbooks.find(ref);
+      const kept = digest === undefined ? undefined : await findVersion(runbooks, keptScripts, { ref, digest });
+      const now = runbooks.find(ref);
+      const found = kept ?? now;
       if (!found) throw missing("script", ref, `there is no script ${ref}; known: ${runbooks.refs.join(", ")}`);
-      return found;
+      return found.digest === now?.digest ? found : { ...found, isEarlier: true };
     },
   });
   return (machine) => (isFake(machine) ? fakeTargets(machine, targetsOf(machine)) : targetsOf(machine));
@@ -129,10 +136,17 @@ function directoryFor(seedsAt: string | null, runId: string, token: string): str
   return seedDirectory(seedsAt, runId, seedKeyOf(token));
 }
 
-/** Another replica may have read a file that changed before this one has. */
-function findVersion(runbooks: Runbooks, ref: string, digest: string): Runbook | undefined {
-  const known = runbooks.findVersion(ref, digest);
-  if (known) return known;
+/** As it was when the run was started. What no replica has kept may be in the files all the same. */
+async function findVersion(
+  runbooks: Runbooks,
+  keptScripts: Batcher<ScriptVersion, Runbook | undefined>,
+  { ref, digest }: ScriptVersion,
+): Promise<Runbook | undefined> {
+  const known = runbooks.findVersion(ref, digest) ?? (await keptScripts.submit({ ref, digest }));
+  if (known) {
+    runbooks.remember(known);
+    return known;
+  }
   try {
     runbooks.refresh();
   } catch {

@@ -108,6 +108,8 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "restore:settled",
     "restore:witnesses-forgotten",
     "run-documents:forgotten",
+    "script-texts:forgotten",
+    "script-texts:kept",
     "secret-keys:current",
     "secrets:encrypted-again",
     "secrets:put",

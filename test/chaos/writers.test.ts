@@ -66,6 +66,7 @@ const KILLS: readonly Kill[] = [
   { at: "create:inserted",       write: "retry the run",               before: ["register a machine", "give it credentials", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
   { at: "changes:written",       write: "retry the run",               before: ["register a machine", "give it credentials", "start a run", "fail the run"], tables: ["journal", "machines", "runs", "work"] },
   { at: "plans:written",          write: "create a plan",               before: [],                                          tables: ["journal", "plans"] },
+  { at: "script-texts:kept",      write: "keep the scripts of a run",   before: [],                                          tables: ["script_texts"] },
   { at: "clusters:written",       write: "create a cluster",            before: [],                                          tables: ["clusters", "journal", "secrets"] },
   { at: "clusters:replaced",      write: "replace its kubeconfig",      before: ["create a cluster"],                        tables: ["journal", "secrets"] },
   { at: "images:written",         write: "create an image",             before: [],                                          tables: ["images", "journal"] },
@@ -272,6 +273,29 @@ describe("a server killed at", () => {
     expect(await victim.exited, victim.transcript()).toEqual(killed);
     expect(await documents()).toEqual([]);
     await carryOut("forget what is old");
+  });
+
+  test("script-texts:forgotten has removed the text that no run has, and no other", async () => {
+    const { db } = await prepare([
+      "register a machine",
+      "give it credentials",
+      "start a run",
+      "keep the scripts of a run",
+    ]);
+    const texts = () => db.query<{ ref: string; digest: string }>("select ref, digest from script_texts order by ref");
+    const [first, second] = await texts();
+    await db.execute("update script_texts set used_at = now() - interval '3 days'");
+    await db.execute("update runs set facts = jsonb_set(facts, '{scripts}', jsonb_build_object($1::text, $2::text))", [
+      first?.ref,
+      first?.digest,
+    ]);
+    const victim = await startVictim("forget what is old", "script-texts:forgotten");
+    expect(await victim.exited, victim.transcript()).toEqual(killed);
+    expect(second).toBeDefined();
+    expect(await texts()).toEqual([first]); // the run that goes on has it
+    await db.execute("update runs set state = 'FAILED', state_since = now() - interval '3 days'");
+    await carryOut("forget what is old");
+    expect(await texts()).toEqual([]);
   });
 
   test("journal:forgotten has removed whole entries, and both watchers and readers are told of them", async () => {

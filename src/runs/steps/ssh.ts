@@ -8,7 +8,7 @@ import { silent } from "./facts/in-the-way.ts";
 import { beginDrain, carryOnDrain, isEmptiedByCluster, probeDrain } from "./facts/node-drain.ts";
 import { endDetached, newMark, readState, startDetached } from "./scripts/detached-script.ts";
 import { PLAY_STREAM, play, probePlay } from "./scripts/playbook.ts";
-import { causeOfExit, isPlaybook } from "./scripts/runbooks.ts";
+import { causeOfExit, earlierNote, isPlaybook } from "./scripts/runbooks.ts";
 import { passOnOutput } from "./scripts/script-output.ts";
 
 /**
@@ -68,7 +68,7 @@ export const ssh = defineStep({
     if (isPlaybook(payload.script_ref)) return play(context, runbook);
     const script = { ...scriptOf(evidence), exec: can.exec, ssh: await targets.ssh(), call };
     await startDetached(script, { text, env: payload.args });
-    log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started\n`);
+    log(`[ssh] ${payload.script_ref} (${digest.slice(0, 19)}…) started${earlierNote(runbook)}\n`);
   },
 
   async probe(context: Acting): Promise<ProbeAnswer> {
@@ -97,9 +97,9 @@ export const ssh = defineStep({
         facts: { script: name },
       });
     if (seen.code !== 0) {
-      const cause = await causeOf(seen.code, name, targets);
+      const { cause, note } = await causeOf(seen.code, name, targets);
       const facts = { script: name, exit_code: seen.code };
-      throw new StepFailure(cause, `${name} ended with exit code ${seen.code}`, { facts });
+      throw new StepFailure(cause, `${name} ended with exit code ${seen.code}${note}`, { facts });
     }
     return { state: "done", message: `${name} ended with exit code 0` };
   },
@@ -127,9 +127,10 @@ const scriptOf = ({ mark, asRoot }: Evidence) => ({ mark, ...(asRoot && { asRoot
 /** As the script says itself; one that is another by now says nothing of how this one ended. */
 async function causeOf(code: number, ref: string, targets: StepTargets) {
   try {
-    return causeOfExit(await targets.script(ref), code);
+    const runbook = await targets.script(ref);
+    return { cause: causeOfExit(runbook, code), note: earlierNote(runbook) };
   } catch (error) {
-    if (error instanceof StepFailure) return "script_failed";
+    if (error instanceof StepFailure) return { cause: "script_failed" as const, note: "" };
     throw error;
   }
 }

@@ -15,6 +15,7 @@ import { machineStore } from "../../store/machine/machines.ts";
 import type { Transaction } from "../../store/postgres/database.ts";
 import { findDocument } from "../../store/run/run-documents.ts";
 import { getFrozenScripts } from "../../store/run/runs.ts";
+import { findScripts, keepScripts } from "../../store/run/script-texts.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
@@ -26,7 +27,14 @@ import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { checkLatest, loadRun } from "./latest-attempt.ts";
 import { getRun } from "./read.ts";
-import { checkReferences, documentsOf, holdReferences, type KnownReferences } from "./references.ts";
+import {
+  checkReferences,
+  documentsOf,
+  holdReferences,
+  type KnownReferences,
+  versionIn,
+  versionsOf,
+} from "./references.ts";
 import { checkFleetNode, checkMeans, checkMoment, checkRunId, heldImagesIn } from "./start-checks.ts";
 import { actOnWorkflow, checkActions } from "./workflow-actions.ts";
 import { workflowOf } from "./workflow-starts.ts";
@@ -79,6 +87,7 @@ export async function startNextAttempt(
     const references = await holdReferences(tx, deps, [{ machine, plan: remaining }]);
     const choice = { previous, machine, remaining, references, action, takeNewScripts };
     const scripts = await chooseScripts(tx, deps, choice);
+    await keepScripts(tx, versionsOf(scripts), versionIn(deps));
     // Who only looks needs no seed, and does nothing to a cluster.
     if (action !== "adopt") {
       checkClusters(deps, { machine, plan: remaining }, verdicts);
@@ -163,17 +172,37 @@ async function chooseScripts(
   deps: RunDeps,
   { previous, machine, remaining, references, action, takeNewScripts }: Choice,
 ): Promise<Readonly<Record<string, string>>> {
-  const now = asOfNow(() => checkReferences(references, deps, { machine, plan: remaining }));
-  if (!ACTION_RULES[action].carriesProven) return now;
+  const checked = (known: KnownReferences) => asOfNow(() => checkReferences(known, deps, { machine, plan: remaining }));
+  if (!ACTION_RULES[action].carriesProven) return checked(references);
   const frozen = await getFrozenScripts(tx, previous.id);
-  const changed = Object.keys(now).find((ref) => frozen[ref] !== undefined && frozen[ref] !== now[ref]);
-  if (changed === undefined || takeNewScripts) return { ...frozen, ...now };
+  if (takeNewScripts) return { ...frozen, ...checked(references) };
+  const kept = await findKept(tx, deps, frozen);
+  // One that is kept need not be there any more.
+  const now = checked({ ...references, script: new Set([...references.script, ...kept]) });
+  const lost = Object.keys(now).find((ref) => isLost(ref));
+  if (lost === undefined) return { ...now, ...frozen };
   throw new AppError(
     "failed_precondition",
-    `script ${changed} is ${now[changed]} now, but was ${frozen[changed]} when run ${previous.id} was started: ` +
+    `script ${lost} is ${now[lost]} now, but was ${frozen[lost]} when run ${previous.id} was started, and that one is not kept any more: ` +
       "retry with the scripts of now (take_new_scripts), or rerun everything",
     { next: `millwright run retry ${previous.id} --new-scripts` },
   );
+
+  function isLost(ref: string): boolean {
+    return frozen[ref] !== undefined && frozen[ref] !== now[ref] && !kept.has(ref);
+  }
+}
+
+/** Of the scripts that a run was started with, those whose text is there as it was. */
+async function findKept(
+  tx: Transaction,
+  deps: RunDeps,
+  frozen: Readonly<Record<string, string>>,
+): Promise<ReadonlySet<string>> {
+  const versions = versionsOf(frozen);
+  const kept = await findScripts(tx, versions);
+  const isKnown = versionIn(deps);
+  return new Set(versions.filter((version, at) => (isKnown(version) ?? kept[at]) !== undefined).map(({ ref }) => ref));
 }
 
 /** What installers are told: as it was when the job began, and as it is now where no copy was kept. */

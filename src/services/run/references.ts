@@ -10,10 +10,11 @@ import { clusterTable } from "../../store/catalog/clusters.ts";
 import { imageTable } from "../../store/catalog/images.ts";
 import { listWorkflows } from "../../store/install/workflows.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
+import type { KnownScripts, ScriptVersion } from "../../store/run/script-texts.ts";
 
 export interface ReferenceDeps {
   readonly steps: ReadonlyMap<string, AnyStep>;
-  readonly runbooks: Pick<Runbooks, "find" | "refs" | "refresh">;
+  readonly runbooks: Pick<Runbooks, "find" | "findVersion" | "refs" | "refresh">;
 }
 
 interface Named extends Reference {
@@ -141,7 +142,7 @@ async function findNamed(deps: ReferenceDeps, named: readonly Named[], find: Fin
  * Returns why they cannot be used; those that were read before are then still known.
  */
 export function troubleWithScripts(
-  { runbooks }: Pick<ReferenceDeps, "runbooks">,
+  { runbooks }: { readonly runbooks: Pick<Runbooks, "refresh"> },
   named: readonly Pick<Reference, "kind">[] = [{ kind: "script" }],
 ): string | undefined {
   if (!named.some(({ kind }) => kind === "script")) return undefined;
@@ -152,6 +153,16 @@ export function troubleWithScripts(
     return `the scripts of scripts.directory cannot be used: ${messageOf(error)}`;
   }
 }
+
+/** What is frozen into a run, one by one. */
+export const versionsOf = (scripts: Readonly<Record<string, string>>): ScriptVersion[] =>
+  Object.entries(scripts).map(([ref, digest]) => ({ ref, digest }));
+
+/** What this process has read from files. */
+export const versionIn =
+  ({ runbooks }: Pick<ReferenceDeps, "runbooks">): KnownScripts =>
+  ({ ref, digest }) =>
+    runbooks.findVersion(ref, digest);
 
 /** The documents that a run refers to, for its own copies. */
 export const documentsOf = (known: KnownReferences, deps: ReferenceDeps, run: RunOn): ReadonlyMap<string, string> =>

@@ -14,6 +14,7 @@ import type { Transaction } from "../../store/postgres/database.ts";
 import { isDatabaseTrouble } from "../../store/postgres/database-errors.ts";
 import { keepDocuments } from "../../store/run/run-documents.ts";
 import { findByRequests, listRuns } from "../../store/run/runs.ts";
+import { keepScripts } from "../../store/run/script-texts.ts";
 import type { Caller } from "../call/caller.ts";
 import { doneBy } from "../call/initiator.ts";
 import type { ClusterVerdict } from "../catalog/cluster-gate.ts";
@@ -32,7 +33,7 @@ import { checkCredentials, findCredentials } from "./credentials.ts";
 import type { RunDeps } from "./deps.ts";
 import { checkIsPart, checkParent, findParents } from "./many/parents.ts";
 import { findPlanForRun } from "./plans.ts";
-import { checkReferences, documentsOf, holdReferences } from "./references.ts";
+import { checkReferences, documentsOf, holdReferences, versionIn, versionsOf } from "./references.ts";
 import {
   type ChosenRun,
   checkMachineId,
@@ -255,6 +256,8 @@ async function createChosen(
     });
     await createAll(tx, storeOf(deps.stores, "run"), things, doneBy(caller));
   }
+  const begunWith = created.flatMap((start) => versionsOf(scripts.get(start) ?? {}));
+  await keepScripts(tx, begunWith, versionIn(deps));
   for (const start of created) {
     const run = chosen.get(start) as CheckedRun;
     // Only installers that read a seed are given what a document says.

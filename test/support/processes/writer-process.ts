@@ -66,6 +66,7 @@ import { sortParked } from "../../../src/store/restore/parked.ts";
 import { RestoreWatch } from "../../../src/store/restore/restore-watch.ts";
 import { findLiveReview } from "../../../src/store/restore/reviews.ts";
 import { keepDocuments } from "../../../src/store/run/run-documents.ts";
+import { keepScripts } from "../../../src/store/run/script-texts.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
 import { wishFor } from "../claims.ts";
 import { testSealKey } from "../journal/sealed-journal.ts";
@@ -305,6 +306,11 @@ export const WRITES = {
   "keep its document": async ({ db, secrets }) => {
     const [run] = await db.query<{ job_id: string }>("select job_id from runs");
     await db.transaction((tx) => keepDocuments(tx, secrets, run?.job_id ?? "", new Map([["users", "#cloud-config"]])));
+  },
+  "keep the scripts of a run": ({ db }) => {
+    const runbooks = loadRunbooks();
+    const versions = runbooks.refs.flatMap((ref) => runbooks.find(ref) ?? []).slice(0, 2);
+    return db.transaction((tx) => keepScripts(tx, versions, ({ ref, digest }) => runbooks.findVersion(ref, digest)));
   },
   "retry the run": async (deps) => {
     const [run] = await deps.db.query<{ id: string }>("select id from runs where attempt = 1");

@@ -5,7 +5,7 @@ import { StepFailure } from "../../../kernel/errors.ts";
 import { seconds } from "../../../kernel/time/duration.ts";
 import type { Payloads } from "../../model/plan/payloads.ts";
 import type { Acted, ActingContext, ProbeAnswer } from "../../model/step.ts";
-import { isIdempotent, type Runbook } from "./runbooks.ts";
+import { earlierNote, isIdempotent, type Runbook } from "./runbooks.ts";
 
 /** A play goes on for a second at a time, and is ended three seconds after the last sign of life from its server. */
 export const PLAY_STREAM = { to: "ssh", longestChunk: seconds(6) } as const;
@@ -16,19 +16,17 @@ type Acting = ActingContext<Payloads["ssh"], { readonly script: string }, "exec"
 export type PlayReceipt = { readonly exit_code: number };
 
 /** Runs a playbook on our side, with the machine as its inventory. It is done when it has ended with exit code 0. */
-export async function play(
-  { payload, machine, can, targets, call, log }: Acting,
-  { text, digest }: Runbook,
-): Promise<Acted> {
+export async function play({ payload, machine, can, targets, call, log }: Acting, runbook: Runbook): Promise<Acted> {
+  const { text, digest } = runbook;
   const { playbooks } = can;
   const name = payload.script_ref;
   if (!playbooks) throw withoutPlaybooks(name);
-  log(`[ssh] ${name} (${digest.slice(0, 19)}…) started on this server\n`);
+  log(`[ssh] ${name} (${digest.slice(0, 19)}…) started on this server${earlierNote(runbook)}\n`);
   const code = await carryOut(playbooks, await targets.ssh());
   if (code === 0) return { receipt: { exit_code: 0 } satisfies PlayReceipt };
   const how = code === null ? "was ended by a signal" : `ended with exit code ${code}`;
   const facts = { script: name, ...(code !== null && { exit_code: code }) };
-  throw new StepFailure("script_failed", `${name} ${how}`, { facts });
+  throw new StepFailure("script_failed", `${name} ${how}${earlierNote(runbook)}`, { facts });
 
   function carryOut(runner: Playbooks, target: SshTarget): Promise<number | null> {
     const what = { ref: name, text, machineId: machine.id, args: payload.args, onOutput: log };

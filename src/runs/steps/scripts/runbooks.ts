@@ -8,6 +8,8 @@ export interface Runbook {
   readonly digest: string;
   readonly text: string;
   readonly origin: RunbookOrigin;
+  /** The script is another by now, or gone: this is the one that the run was started with. */
+  readonly isEarlier?: true;
 }
 
 const RUNBOOK_ORIGINS = ["shipped", "site"] as const;
@@ -61,6 +63,11 @@ export class Runbooks {
     this.#versions.set(versionKey(version.ref, version.digest), version);
   }
 
+  /** A version that another process has read: this one need not ask for it again. */
+  remember(version: Runbook): void {
+    this.#keep(version);
+  }
+
   /** That version of it which the digest names, if this process has read it. */
   findVersion(ref: string, digest: string): Runbook | undefined {
     return this.#versions.get(versionKey(ref, digest));
@@ -87,6 +94,10 @@ export class Runbooks {
 }
 
 const versionKey = (ref: string, digest: string): string => `${ref} ${digest}`;
+
+/** For people who have changed a script, and wonder why a run does not do what it says now. */
+export const earlierNote = ({ isEarlier }: Pick<Runbook, "isEarlier">): string =>
+  isEarlier ? " (as it was when the job began; run retry --new-scripts takes the present one)" : "";
 
 /** A playbook runs on our side, with the machine as its inventory; every other script runs on the machine. */
 export const isPlaybook = (ref: string): boolean => /\.ya?ml$/.test(ref);

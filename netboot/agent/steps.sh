@@ -138,16 +138,24 @@ finish_step() {
   return 1
 }
 
+# end_session PID: kills the leader of a session with all that it started. One that has not begun its session yet has started
+# nothing; should it begin it in between, it is ended by the last of the three.
+end_session() {
+  kill -9 "-$1" 2>/dev/null && return
+  kill -9 "$1" 2>/dev/null
+  kill -9 "-$1" 2>/dev/null
+}
+
 # try_step: once, in a session of its own, so that what runs for too long ends with all that it started.
 try_step() {
   rm -f "$WORK/step-told" "$WORK/step-why" "$WORK/step-late"
   setsid sh "$HERE/one-step.sh" "$step_number" </dev/null &
   child=$!
-  setsid sh -c 'sleep "$1"; : >"$2"; kill -9 "-$3"' timer "$limit" "$WORK/step-late" "$child" </dev/null 2>/dev/null &
+  setsid sh -c '. "$4"; sleep "$1"; : >"$2"; end_session "$3"' timer "$limit" "$WORK/step-late" "$child" "$HERE/steps.sh" </dev/null 2>/dev/null &
   timer=$!
   wait "$child"
   ended=$?
-  kill -9 "-$timer" 2>/dev/null
+  end_session "$timer"
   wait "$timer" 2>/dev/null
   [ "$ended" -ne 0 ] || return 0
   why=$(cat "$WORK/step-why" 2>/dev/null)

@@ -77,6 +77,10 @@ async function run(lines: string, words: Readonly<Record<string, string>> = {}):
   return { code, output };
 }
 
+/** Lines of shell, for a computer with so much to do that a session begins only when it should have ended already. */
+const slowly = (which: "timer" | "one-step"): string =>
+  `setsid() { case "$*" in *${which}*) sleep 3 ;; esac; exec ${busybox} setsid "$@"; }`;
+
 let disks = 0;
 /** A file full of what was there before. */
 function newDisk(bytes = 5 * MIB): { path: string; before: Buffer; now: () => Buffer } {
@@ -227,11 +231,12 @@ END
         const boot = { method: "kernel", kernel_url: "/files/disk.img", environment: true };
         await api.ask("POST", "/api/v1/workflows", { id: name, name, boot, steps: list });
         await api.move(id, "pending", { workflow_id: name });
-        const agent = async () => {
+        const agent = async (before = "") => {
           const script = (await api.call("GET", `/api/v1/boot?mac=${mac}`, undefined, { as: null })).text;
           const token = /millwright\.token=(\S+)/.exec(script)?.[1] ?? "";
           return run(
-            `resumes=false; fetch_steps || { echo "$why"; exit 3; }
+            `${before}
+             resumes=false; fetch_steps || { echo "$why"; exit 3; }
              [ "$resumes" = true ] || report started '"installation_status":"started"' || exit 4
              run_steps && exit 0
              report failed "\\"installation_status\\":\\"failed\\",\\"installation_error\\":\\"$(json_text "$why")\\""; exit 1`,
@@ -288,6 +293,26 @@ END
             { state: "skipped", message: "not done within 1 s" },
             { state: "completed" },
           ],
+        });
+      });
+
+      test("is not kept by the timer of a step that was done before the timer had begun", async () => {
+        const { agent, seen } = await carryOut("late-timer", [
+          ...steps({ type: "script", config: { script: "true" }, timeout: 3_600 }),
+        ]);
+        const ran = await agent(slowly("timer"));
+        expect(ran.code, ran.output).toBe(0);
+        expect(await seen()).toMatchObject({ installation_steps: [{ state: "completed" }] });
+      });
+
+      test("ends a step that begins when its time is over", async () => {
+        const { agent, seen } = await carryOut("late-step", [
+          ...steps({ type: "script", config: { script: "sleep 3600" }, timeout: 1, on_failure: "skip" }),
+        ]);
+        const ran = await agent(slowly("one-step"));
+        expect(ran.code, ran.output).toBe(0);
+        expect(await seen()).toMatchObject({
+          installation_steps: [{ state: "skipped", message: "not done within 1 s" }],
         });
       });
 

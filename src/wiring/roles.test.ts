@@ -102,7 +102,9 @@ describe("the table of methods and roles", () => {
   test("lets a viewer read and change nothing", () => {
     const changes =
       /\/(Set|Delete|Admin|Insert|Remove|Update|Add|Replace|Create|Refresh|Revoke|Register|Start|Cancel|Accept|Enter|Exit|Return|Retire|Retry|Resume|Rerun|Mark|Put|Adopt|Restart|Follow|Force)/;
-    expect(access.methods.filter((method) => changes.test(method) && may(method, "viewer"))).toEqual([]);
+    expect(access.methods.filter((method) => changes.test(method) && may(method, "viewer"))).toEqual([
+      "millwright.v1.SavedViewService/DeleteSavedView", // of one's own
+    ]);
     expect(may("millwright.v1.PowerShelfService/ListPowerShelves", "viewer")).toBe(true);
   });
 
@@ -137,6 +139,10 @@ describe("roles of one purpose", () => {
         "millwright.v1.SystemService/GetSystem",
         "millwright.v1.AccessService/GetMyAccess",
         "millwright.v1.AccessService/CanI",
+        "millwright.v1.OverviewService/DescribeList",
+        "millwright.v1.SavedViewService/ListSavedViews",
+        "millwright.v1.SavedViewService/SaveView",
+        "millwright.v1.SavedViewService/DeleteSavedView",
         "millwright.v1.HistoryService/ListHistory",
         "millwright.v1.HistoryService/GetReport",
         "millwright.v1.HistoryService/ListEvents",
@@ -154,7 +160,8 @@ describe("roles of one purpose", () => {
 
   test("who sets credentials can neither read nor command devices", () => {
     const own = allOf("credentials").filter(
-      (method) => !/LifecycleService\/(List|Get)|GetSystem|\.AccessService/.test(method),
+      (method) =>
+        !/LifecycleService\/(List|Get)|GetSystem|\.AccessService|\.SavedViewService|DescribeList/.test(method),
     );
     expect(own).toContain("millwright.v1.MachineLifecycleService/SetMachineCredentials");
     expect(own.filter((method) => !/\/Set\w+Credentials$/.test(method))).toEqual([]);

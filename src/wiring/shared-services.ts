@@ -8,6 +8,7 @@ import { HealthReportService } from "../../contract/millwright/v1/health_report_
 import { HistoryService } from "../../contract/millwright/v1/history_pb.js";
 import { LifecycleService } from "../../contract/millwright/v1/lifecycle_pb.js";
 import { OverviewService } from "../../contract/millwright/v1/overview_pb.js";
+import { SavedViewService } from "../../contract/millwright/v1/saved_view_pb.js";
 import { SearchService } from "../../contract/millwright/v1/search_pb.js";
 import { SecretKeyService } from "../../contract/millwright/v1/secret_key_pb.js";
 import { SessionService } from "../../contract/millwright/v1/session_pb.js";
@@ -27,6 +28,7 @@ import { healthReports } from "../api/millwright/health-reports.ts";
 import { history } from "../api/millwright/history.ts";
 import { lifecycles } from "../api/millwright/lifecycles.ts";
 import { overview } from "../api/millwright/overview/overview.ts";
+import { savedViews } from "../api/millwright/overview/saved-views.ts";
 import { search } from "../api/millwright/overview/search.ts";
 import { system } from "../api/millwright/system.ts";
 import { tokens } from "../api/millwright/tokens.ts";
@@ -58,6 +60,7 @@ export const sharedServices = (deps: SharedServiceDeps): readonly ServicePart[] 
     partOf(LifecycleService, lifecycles(services)),
     partOf(ExplainService, explain({ ...services, explainers: deps.explainers })),
     partOf(OverviewService, overview({ ...services, listings: deps.listings })),
+    partOf(SavedViewService, savedViews({ ...services, listings: deps.listings })),
     partOf(SearchService, search({ ...services, listings: deps.listings })),
     partOf(HealthReportService, healthReports(services), { putHealthReport: LARGEST_REPORT_REQUEST }),
     partOf(HistoryService, history(services)),
@@ -81,6 +84,11 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "millwright.v1.SystemService/GetSystem":              ROLES,
     "millwright.v1.AccessService/GetMyAccess":            ROLES,
     "millwright.v1.AccessService/CanI":                   ROLES,
+    // What a list can be filtered by is in the reference of filters, and views that somebody kept are their own.
+    "millwright.v1.OverviewService/DescribeList":         ROLES,
+    "millwright.v1.SavedViewService/ListSavedViews":      ROLES,
+    "millwright.v1.SavedViewService/SaveView":            ROLES,
+    "millwright.v1.SavedViewService/DeleteSavedView":     ROLES,
     // Probes carry no credentials, and the schemas that reflection shows are public.
     "grpc.health.v1.Health/Check":                        "anyone",
     "grpc.health.v1.Health/Watch":                        "anyone",

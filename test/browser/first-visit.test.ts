@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { findBarriers } from "../support/browser/browser.ts";
+import { findBarriers, type Viewed } from "../support/browser/browser.ts";
 import { type ConsoleBench, openConsoleBench, whyNoBrowser } from "../support/browser/console-bench.ts";
 import { afterAll, beforeAll } from "../support/second-try.ts";
 
 const missing = whyNoBrowser();
+
+/** As the browser received them, compressed. */
+const scriptBytes = (page: Viewed["page"]): Promise<number> =>
+  page.evaluate(
+    `performance.getEntriesByType("resource").filter(({ name }) => /\\.js$/.test(name)).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
+  );
 
 describe.skipIf(missing !== undefined)(`the console in a browser${missing ? ` (${missing})` : ""}`, () => {
   let bench: ConsoleBench;
@@ -60,12 +66,64 @@ describe.skipIf(missing !== undefined)(`the console in a browser${missing ? ` ($
     await page.keyboard.press("Control+a");
     await page.keyboard.type("machine_id=m-rack1-03");
     await page.keyboard.press("Enter");
-    await page.getByText("1 machines").waitFor();
+    await page.getByText("1 machine", { exact: true }).waitFor();
     await page.getByLabel("Filter").blur();
     await page.keyboard.press("j");
     await page.keyboard.press("e");
     await page.getByText(/machine m-rack1-03 is /).waitFor();
     expect(faults).toEqual([]);
+  });
+
+  test.each(["/", "/machines"])("loads at most 200 kB of script for a first visit of %s", async (path) => {
+    const { page } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}${path}`);
+    await page.getByText("live", { exact: true }).waitFor();
+    // The search is loaded by itself once the page stands, and counts.
+    const loaded = () =>
+      page.evaluate(`performance.getEntriesByType("resource").map(({ name }) => name).join()`) as Promise<string>;
+    await expect.poll(loaded, { timeout: 30_000 }).toMatch(/\/search-/);
+    expect(await scriptBytes(page)).toBeLessThanOrEqual(200_000);
+  });
+
+  test("completes a filter, groups what it finds, and keeps the view for other browsers of the same caller", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/machines`);
+    await page.getByText(/^3[67] machines$/).waitFor();
+    const option = (name: string) => page.getByRole("option", { name, exact: true });
+    await page.keyboard.press("/");
+    await page.keyboard.type("rack=");
+    await option("rack-1").waitFor();
+    await page.keyboard.type("rack-2");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(" a");
+    await page.getByRole("option", { name: /^AND/ }).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type('serial!=""');
+    await page.keyboard.press("Enter");
+    await page.getByText("18 machines", { exact: true }).waitFor();
+    expect(new URL(page.url()).searchParams.get("filter")).toBe('rack=rack-2 AND serial!=""');
+
+    await page.getByLabel("Group by").selectOption("rack");
+    await page.getByText("18 machines in 1 groups").waitFor();
+    await page.getByRole("button", { name: /^rack-2 18/ }).click();
+    await page.getByRole("link", { name: "m-rack2-03", exact: true }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByLabel("Name of the view").fill("second rack");
+    await page.getByRole("button", { name: "Keep", exact: true }).click();
+    await page.getByRole("button", { name: "second rack", exact: true }).waitFor();
+    expect(faults).toEqual([]);
+
+    const elsewhere = await bench.signedIn();
+    await elsewhere.page.goto(`${bench.server.httpUrl}/machines`);
+    await elsewhere.page.getByRole("button", { name: "Views" }).click();
+    await elsewhere.page.getByRole("button", { name: "second rack", exact: true }).click();
+    await elsewhere.page.getByText("18 machines in 1 groups").waitFor();
+    await elsewhere.page.getByRole("button", { name: "Delete the view second rack" }).click();
+    await elsewhere.page.getByRole("button", { name: "second rack", exact: true }).waitFor({ state: "detached" });
+    expect(elsewhere.faults).toEqual([]);
   });
 
   test.each([

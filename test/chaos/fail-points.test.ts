@@ -110,6 +110,8 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "run-documents:forgotten",
     "script-texts:forgotten",
     "script-texts:kept",
+    "saved-views:deleted",
+    "saved-views:written",
     "secret-keys:current",
     "secrets:encrypted-again",
     "secrets:put",

@@ -60,6 +60,8 @@ const KILLS: readonly Kill[] = [
   { at: "sessions:created",       write: "open a session",              before: [],                                          tables: ["console_sessions", "journal"] },
   { at: "sessions:forgotten",     write: "open a session",              before: ["open a session of long ago"],              tables: ["console_sessions", "journal"] },
   { at: "sessions:ended",         write: "end all sessions",            before: ["open a session"],                          tables: ["console_sessions", "journal"] },
+  { at: "saved-views:written",    write: "keep a view",                 before: [],                                          tables: ["journal", "saved_views"] },
+  { at: "saved-views:deleted",    write: "delete the view",             before: ["keep a view"],                             tables: ["journal", "saved_views"] },
   { at: "machine-identities:written", write: "register a machine",      before: [],                                          tables: ["condition_looks", "journal", "machine_identities", "machines", "work"] },
   { at: "machine-identities:written", write: "replace its MAC addresses", before: ["register a machine"],                    tables: ["journal", "machine_identities", "machines"] },
   { at: "strange-boots:written",  write: "boot other hardware with its address", before: ["register a machine"],             tables: ["journal", "machines", "strange_boots"] },

@@ -1,10 +1,12 @@
-import { Button, Menu } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { nameOfMethod } from "../api/method-name.ts";
 import { useMe } from "../shell/me.tsx";
 import type { Action } from "./action.ts";
 
 const ActionDialog = lazy(async () => ({ default: (await import("./action-dialog.tsx")).ActionDialog }));
+
+const ActionMenu = lazy(async () => ({ default: (await import("./action-menu.tsx")).ActionMenu }));
 
 interface ActionBarProps {
   /** The first is the one that helps most. */
@@ -33,25 +35,31 @@ export function ActionBar({ actions, shown = 2, isSecondary = false }: ActionBar
           {action.label} …
         </Button>
       ))}
-      {rest.length > 0 && (
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <Button size="xs" variant="default">
-              More
-            </Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {rest.map((action) => (
-              <Menu.Item key={action.label} onClick={() => setChosen(action)}>
-                {action.label} …
-              </Menu.Item>
-            ))}
-          </Menu.Dropdown>
-        </Menu>
-      )}
+      {rest.length > 0 && <MoreActions actions={rest} onChoose={setChosen} />}
       <Suspense fallback={null}>
         {chosen && <ActionDialog action={chosen} onClose={() => setChosen(undefined)} />}
       </Suspense>
     </>
+  );
+}
+
+interface MoreActionsProps {
+  readonly actions: readonly Action[];
+  readonly onChoose: (action: Action) => void;
+}
+
+/** The menu loads when somebody presses for it. */
+function MoreActions(props: MoreActionsProps) {
+  const [isWanted, setWanted] = useState(false);
+  const closed = (
+    <Button size="xs" variant="default" aria-haspopup="menu" onClick={() => setWanted(true)}>
+      More
+    </Button>
+  );
+  if (!isWanted) return closed;
+  return (
+    <Suspense fallback={closed}>
+      <ActionMenu {...props} />
+    </Suspense>
   );
 }

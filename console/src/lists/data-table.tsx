@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
+import { type CSSProperties, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useKeys } from "../shell/keys.ts";
 import classes from "./data-table.module.css";
 
@@ -15,11 +15,24 @@ export interface Column<T> {
   readonly from?: "tablet" | "desktop";
 }
 
+/** The first line of a group of rows. */
+export interface GroupHead {
+  readonly key: string;
+  readonly things: number;
+  readonly inTrouble: number;
+  readonly isOpen: boolean;
+  toggle(): void;
+}
+
+export type Entry<T> = { readonly row: T } | { readonly head: GroupHead };
+
 interface DataTableProps<T> {
   /** For those who do not see it. */
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
+  /** The same rows below the heads of their groups. */
+  readonly entries?: readonly Entry<T>[] | undefined;
   readonly idOf: (row: T) => string;
   readonly total?: number | undefined;
   readonly changed?: ReadonlySet<string>;
@@ -27,30 +40,41 @@ interface DataTableProps<T> {
   readonly onOrder?: (orderBy: string) => void;
   readonly onOpen?: (row: T) => void;
   readonly onEnd?: () => void;
+  /** Told which entries are on the screen. */
+  readonly onShown?: (first: number, last: number) => void;
   readonly selected?: ReadonlySet<string>;
   readonly onSelect?: (selected: ReadonlySet<string>) => void;
   readonly empty: ReactNode;
 }
 
 const ROW_HEIGHT = 32;
+/** How many rows before its end more of a list is read. */
+export const READ_AHEAD = 40;
 
 /** Rows of one height, of which only those on the screen are there: a hundred thousand scroll as ten do. */
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, columns, rows, idOf, total, onEnd, onOpen } = props;
+  const { label, columns, rows, idOf, total, onEnd, onShown, onOpen } = props;
   const scroller = useRef<HTMLDivElement>(null);
+  const entries = useMemo(() => props.entries ?? rows.map((row) => ({ row })), [props.entries, rows]);
   const virtual = useVirtualizer({
-    count: rows.length,
+    count: entries.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
   });
   const visible = virtual.getVirtualItems();
-  const last = visible.at(-1)?.index ?? 0;
+  const [first, last] = [visible[0]?.index ?? 0, visible.at(-1)?.index ?? 0];
   useEffect(() => {
-    if (rows.length > 0 && last > rows.length - 40) onEnd?.();
-  }, [last, rows.length, onEnd]);
-  const [current, setCurrent] = useRowKeys(rows.length, {
-    open: (index) => rows[index] && onOpen?.(rows[index]),
+    if (rows.length > 0 && last > entries.length - READ_AHEAD) onEnd?.();
+    onShown?.(first, last);
+  }, [first, last, rows, entries, onEnd, onShown]);
+  const [current, setCurrent] = useRowKeys(entries.length, {
+    open(index) {
+      const entry = entries[index];
+      if (entry === undefined) return;
+      if ("head" in entry) entry.head.toggle();
+      else onOpen?.(entry.row);
+    },
     show: (index) => virtual.scrollToIndex(index),
     scroller,
   });
@@ -61,38 +85,97 @@ export function DataTable<T>(props: DataTableProps<T>) {
       <div
         role="table"
         aria-label={label}
-        aria-rowcount={total ?? rows.length}
+        aria-rowcount={total ?? entries.length}
         style={template}
         className={classes.table}
       >
         <HeadRow {...props} />
-        {rows.length === 0 && <div className={classes.empty}>{props.empty}</div>}
+        {entries.length === 0 && <div className={classes.empty}>{props.empty}</div>}
         <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: "relative" }}>
           {visible.map(({ index, start }) => {
-            const row = rows[index];
-            if (row === undefined) return null;
-            const id = idOf(row);
-            return (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: Enter opens the current row
-              <div
-                key={id}
-                role="row"
-                aria-rowindex={index + 2}
-                className={classes.row}
-                data-current={index === current || undefined}
-                data-changed={props.changed?.has(id) || undefined}
-                style={{ transform: `translateY(${start}px)` }}
-                onClick={(event) => {
-                  setCurrent(index);
-                  if (!isControl(event.target)) onOpen?.(row);
-                }}
-              >
-                {props.onSelect && <SelectCell {...props} id={id} onSelect={props.onSelect} />}
-                <Cells columns={columns} row={row} />
-              </div>
-            );
+            const entry = entries[index];
+            if (entry === undefined) return null;
+            const place = { index, start, isCurrent: index === current, onCurrent: () => setCurrent(index) };
+            if ("head" in entry) return <GroupRow key={`group ${entry.head.key}`} {...place} {...headOf(entry.head)} />;
+            const id = idOf(entry.row);
+            return <Row key={id} {...place} id={id} row={entry.row} table={props} />;
           })}
         </div>
+      </div>
+    </div>
+  );
+}
+
+const headOf = ({ key: name, ...head }: GroupHead) => ({ name, ...head });
+
+interface Place {
+  readonly index: number;
+  readonly start: number;
+  readonly isCurrent: boolean;
+  readonly onCurrent: () => void;
+}
+
+interface RowProps<T> extends Place {
+  readonly id: string;
+  readonly row: T;
+  readonly table: DataTableProps<T>;
+}
+
+function Row<T>({ index, start, isCurrent, onCurrent, id, row, table }: RowProps<T>) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Enter opens the current row
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={classes.row}
+      data-current={isCurrent || undefined}
+      data-changed={table.changed?.has(id) || undefined}
+      style={{ transform: `translateY(${start}px)` }}
+      onClick={(event) => {
+        onCurrent();
+        if (!isControl(event.target)) table.onOpen?.(row);
+      }}
+    >
+      {table.onSelect && <SelectCell {...table} id={id} onSelect={table.onSelect} />}
+      <Cells columns={table.columns} row={row} />
+    </div>
+  );
+}
+
+function GroupRow({
+  index,
+  start,
+  isCurrent,
+  onCurrent,
+  name,
+  things,
+  inTrouble,
+  isOpen,
+  toggle,
+}: Place & Omit<GroupHead, "key"> & { readonly name: string }) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={`${classes.row} ${classes.group}`}
+      data-current={isCurrent || undefined}
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      <div role="cell" className={classes.groupCell}>
+        <button
+          type="button"
+          className={classes.groupButton}
+          aria-expanded={isOpen}
+          onClick={() => {
+            onCurrent();
+            toggle();
+          }}
+        >
+          <span aria-hidden>{isOpen ? "▾" : "▸"}</span>
+          <strong>{name}</strong>
+          <span className="dim">{things.toLocaleString("en")}</span>
+          {inTrouble > 0 && <span data-tone="trouble">{inTrouble.toLocaleString("en")} in trouble</span>}
+        </button>
       </div>
     </div>
   );

@@ -1,11 +1,19 @@
-import { TextInput, UnstyledButton } from "@mantine/core";
-import { type FormEvent, type ReactNode, useEffect, useState } from "react";
-import { shownError } from "../api/errors.ts";
+import { UnstyledButton } from "@mantine/core";
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import { useMe } from "../shell/me.tsx";
 import classes from "./filter-bar.module.css";
+import { FilterField } from "./filter-field.tsx";
+import { GroupPicker } from "./group-picker.tsx";
+import type { ListView } from "./list-search.ts";
+
+const SavedViews = lazy(async () => ({ default: (await import("./saved-views.tsx")).SavedViews }));
 
 interface FilterBarProps {
-  readonly filter: string;
+  readonly kind: string;
+  readonly view: ListView;
   readonly onFilter: (filter: string) => void;
+  readonly onGroup: (group: string) => void;
+  readonly onView: (view: ListView) => void;
   readonly example: string;
   /** The server's refusal of the filter. */
   readonly error: unknown;
@@ -16,32 +24,15 @@ interface FilterBarProps {
   readonly onReadAgain: () => void;
 }
 
-/** The filter of a list, in the grammar of the API. Enter applies it; it is in the address then. */
+/** The filter of a list, in the grammar of the API, its groups, and the views that somebody kept. All of it is in the address. */
 export function FilterBar(props: FilterBarProps) {
-  const { filter, onFilter, example, error, count, presets = [], isOld, onReadAgain } = props;
-  const [text, setText] = useState(filter);
-  useEffect(() => setText(filter), [filter]);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    onFilter(text.trim());
-  };
+  const { kind, view, onFilter, onGroup, onView, example, error, count, presets = [], isOld, onReadAgain } = props;
+  const { filter, group } = view;
+  const { may } = useMe();
+  const [areViewsOpen, setViewsOpen] = useState(false);
   return (
-    <form className={classes.bar} onSubmit={submit}>
-      <TextInput
-        data-filter
-        className={classes.field ?? ""}
-        aria-label="Filter"
-        placeholder={`Filter, such as ${example}`}
-        size="xs"
-        value={text}
-        error={error === null || error === undefined ? undefined : shownError(error).message}
-        onChange={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Escape") return;
-          setText(filter);
-          event.currentTarget.blur();
-        }}
-      />
+    <div className={classes.bar}>
+      <FilterField kind={kind} filter={filter} onFilter={onFilter} example={example} error={error} />
       {presets.map((preset) => (
         <UnstyledButton
           key={preset.filter}
@@ -52,6 +43,16 @@ export function FilterBar(props: FilterBarProps) {
           {preset.label}
         </UnstyledButton>
       ))}
+      <GroupPicker kind={kind} group={group} onGroup={onGroup} />
+      {may.has("millwright.v1.SavedViewService/ListSavedViews") && (
+        <UnstyledButton
+          className={classes.preset}
+          aria-expanded={areViewsOpen}
+          onClick={() => setViewsOpen(!areViewsOpen)}
+        >
+          Views
+        </UnstyledButton>
+      )}
       <span className={classes.count} aria-live="polite">
         {count}
       </span>
@@ -60,6 +61,7 @@ export function FilterBar(props: FilterBarProps) {
           The list has changed: show
         </UnstyledButton>
       )}
-    </form>
+      <Suspense fallback={null}>{areViewsOpen && <SavedViews kind={kind} view={view} onView={onView} />}</Suspense>
+    </div>
   );
 }

@@ -26,6 +26,10 @@ export interface PagedListOptions<T> {
   idOf(item: T): string;
   /** The field of filters that holds the id. */
   readonly idField: string;
+  /** Rows that leave the list go, and the list is read again when some come: it is a group, and they move from one to another. */
+  readonly movesRows?: boolean;
+  /** Nothing is read: the list is shown in another way. */
+  readonly isOff?: boolean;
 }
 
 export interface PagedList<T> {
@@ -55,7 +59,7 @@ type Pages<T> = InfiniteData<ListPage<T>, string>;
  * again, in place: nothing jumps under the pointer. That the list itself is another by now is said (`isOld`).
  */
 export function usePagedList<T>(options: PagedListOptions<T>): PagedList<T> {
-  const { kind, filter, orderBy, read } = options;
+  const { kind, filter, orderBy, read, isOff = false } = options;
   const client = useQueryClient();
   const queryKey = useMemo(() => listKey(kind, "paged", filter, orderBy), [kind, filter, orderBy]);
   const query = useInfiniteQuery({
@@ -66,6 +70,7 @@ export function usePagedList<T>(options: PagedListOptions<T>): PagedList<T> {
     getNextPageParam: ({ nextPageToken }) => (nextPageToken === "" ? undefined : nextPageToken),
     meta: { isKeptFresh: true },
     staleTime: 0,
+    enabled: !isOff,
   });
   const [isOld, setOld] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another list is a new one
@@ -106,7 +111,7 @@ function useChangedRows<T>(renewal: Renewal<T>): ReadonlySet<string> {
 
   const renew = async () => {
     const { ids } = waiting.current;
-    const { items, queryKey, idOf, sayOld } = latest.current;
+    const { items, queryKey, idOf, sayOld, movesRows = false } = latest.current;
     const here = new Set(items.map(idOf));
     const wanted = [...ids].slice(0, MOST_AT_ONCE);
     if (ids.size > MOST_AT_ONCE) sayOld();
@@ -116,8 +121,10 @@ function useChangedRows<T>(renewal: Renewal<T>): ReadonlySet<string> {
     // What came into the list, or left it: both make it another one.
     if (found === undefined || wanted.some((id) => here.has(id) !== found.has(id))) sayOld();
     if (found === undefined) return;
-    client.setQueryData<Pages<T>>(queryKey, (data) => data && withRows(data, found, idOf));
+    const left = new Set(movesRows ? wanted.filter((id) => here.has(id) && !found.has(id)) : []);
+    client.setQueryData<Pages<T>>(queryKey, (data) => data && withRows(data, found, left, idOf));
     setChanged(new Set(found.keys()));
+    if (movesRows && [...found.keys()].some((id) => !here.has(id))) await client.invalidateQueries({ queryKey });
   };
   const schedule = () => {
     const state = waiting.current;
@@ -135,7 +142,7 @@ function useChangedRows<T>(renewal: Renewal<T>): ReadonlySet<string> {
     );
   };
   const [listener] = useState(() => ({ kind, id }: { readonly kind: string; readonly id: string }) => {
-    if (kind !== latest.current.kind) return;
+    if (kind !== latest.current.kind || latest.current.isOff) return;
     waiting.current.ids.add(id);
     schedule();
   });
@@ -157,7 +164,15 @@ async function readRows<T>(
   return new Map(items.map((item) => [idOf(item), item]));
 }
 
-const withRows = <T>(data: Pages<T>, rows: ReadonlyMap<string, T>, idOf: (item: T) => string): Pages<T> => ({
+const withRows = <T>(
+  data: Pages<T>,
+  rows: ReadonlyMap<string, T>,
+  left: ReadonlySet<string>,
+  idOf: (item: T) => string,
+): Pages<T> => ({
   ...data,
-  pages: data.pages.map((page) => ({ ...page, items: page.items.map((item) => rows.get(idOf(item)) ?? item) })),
+  pages: data.pages.map((page) => ({
+    ...page,
+    items: page.items.filter((item) => !left.has(idOf(item))).map((item) => rows.get(idOf(item)) ?? item),
+  })),
 });

@@ -1,6 +1,6 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { Popover, UnstyledButton } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { UnstyledButton } from "@mantine/core";
+import { lazy, type Ref, Suspense, useState } from "react";
 import { useStateOf } from "../api/lifecycles.ts";
 import { toMillis } from "../api/times.ts";
 import { useNow } from "../live/use-now.ts";
@@ -8,9 +8,10 @@ import { type Standing, TONE_WORDS, toneOf } from "../tone/tone.ts";
 import { ToneIcon } from "../tone/tone-icon.tsx";
 import classes from "./state-chip.module.css";
 
-const Explanation = lazy(async () => ({ default: (await import("./explanation.tsx")).Explanation }));
+/** What opens beside a chip loads when somebody presses one: lists have very many of them. */
+const ExplainedChip = lazy(async () => ({ default: (await import("./explained-chip.tsx")).ExplainedChip }));
 
-interface StateChipProps extends Pick<Standing, "isWaiting" | "isFailing" | "needsPerson"> {
+export interface StateChipProps extends Pick<Standing, "isWaiting" | "isFailing" | "needsPerson"> {
   readonly kind: string;
   readonly id: string;
   /** As the API spells it. */
@@ -19,32 +20,47 @@ interface StateChipProps extends Pick<Standing, "isWaiting" | "isFailing" | "nee
 }
 
 /** A state in its tone. Pressed, it says since when, why, what it waits for and what helps: the server's own explanation. */
-export function StateChip({ kind, id, state, since, ...flags }: StateChipProps) {
-  const [isOpen, setOpen] = useState(false);
+export function StateChip(props: StateChipProps) {
+  const [isWanted, setWanted] = useState(false);
+  const chip = <Chip {...props} onPress={() => setWanted(true)} />;
+  if (!isWanted) return chip;
+  return (
+    <Suspense fallback={chip}>
+      <ExplainedChip {...props} />
+    </Suspense>
+  );
+}
+
+interface ChipProps extends StateChipProps {
+  readonly onPress: () => void;
+  /** What opens something beside it has to find it. */
+  readonly ref?: Ref<HTMLButtonElement>;
+}
+
+export function Chip({ kind, id: _, state, since, onPress, ref, ...more }: ChipProps) {
+  const { isWaiting, isFailing, needsPerson, ...target } = more;
+  const flags = {
+    ...(isWaiting && { isWaiting }),
+    ...(isFailing && { isFailing }),
+    ...(needsPerson && { needsPerson }),
+  };
   const tone = useTone({ kind, state, since, ...flags });
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" width={440} shadow="md" trapFocus withinPortal>
-      <Popover.Target>
-        <UnstyledButton
-          className={classes.chip}
-          data-tone={tone}
-          data-explain
-          aria-label={`${state}, ${TONE_WORDS[tone]}; explain`}
-          onClick={(event) => {
-            event.stopPropagation();
-            setOpen(!isOpen);
-          }}
-        >
-          <ToneIcon tone={tone} />
-          {state}
-        </UnstyledButton>
-      </Popover.Target>
-      <Popover.Dropdown onClick={(event) => event.stopPropagation()} className={classes.explanation ?? ""}>
-        <Suspense fallback={<p className="dim">Reading …</p>}>
-          {isOpen && <Explanation kind={kind} id={id} state={state} />}
-        </Suspense>
-      </Popover.Dropdown>
-    </Popover>
+    <UnstyledButton
+      {...target}
+      {...(ref && { ref })}
+      className={classes.chip}
+      data-tone={tone}
+      data-explain
+      aria-label={`${state}, ${TONE_WORDS[tone]}; explain`}
+      onClick={(event) => {
+        event.stopPropagation();
+        onPress();
+      }}
+    >
+      <ToneIcon tone={tone} />
+      {state}
+    </UnstyledButton>
   );
 }
 

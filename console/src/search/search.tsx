@@ -1,9 +1,9 @@
-import { Modal, TextInput } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useDeferredValue, useId, useState } from "react";
 import { PAGES } from "../pages/pages.ts";
 import { useMe } from "../shell/me.tsx";
+import { PlainDialog } from "../shell/plain-dialog.tsx";
 import { type Found, findThings } from "./find-things.ts";
 import classes from "./search.module.css";
 
@@ -28,9 +28,9 @@ export function Search({ onClose }: { readonly onClose: () => void }) {
     if (event.key === "Enter" && hit) open(hit);
   };
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} size="lg" aria-label="Search" yOffset="10vh">
-      <TextInput
-        data-autofocus
+    <PlainDialog label="Search" onClose={onClose}>
+      <input
+        className={classes.field}
         aria-label="Search"
         placeholder="Id, serial, MAC, address, page …"
         role="combobox"
@@ -64,7 +64,7 @@ export function Search({ onClose }: { readonly onClose: () => void }) {
         ))}
       </div>
       {text !== "" && hits.length === 0 && <p className="dim">Nothing is called that.</p>}
-    </Modal>
+    </PlainDialog>
   );
 }
 

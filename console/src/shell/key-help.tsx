@@ -1,12 +1,14 @@
-import { Kbd, Modal } from "@mantine/core";
+import { Kbd } from "@mantine/core";
 import { useState } from "react";
 import { activeKeys } from "./keys.ts";
+import { PlainDialog } from "./plain-dialog.tsx";
 
 export function KeyHelp({ onClose }: { readonly onClose: () => void }) {
   const [keys] = useState(activeKeys);
   return (
-    <Modal opened onClose={onClose} title="Keys" size="sm">
-      <table>
+    <PlainDialog label="Keys" onClose={onClose}>
+      <h1>Keys</h1>
+      <table style={{ marginTop: 16 }}>
         <tbody>
           {keys.map(({ key, does }) => (
             <tr key={key}>
@@ -18,6 +20,6 @@ export function KeyHelp({ onClose }: { readonly onClose: () => void }) {
           ))}
         </tbody>
       </table>
-    </Modal>
+    </PlainDialog>
   );
 }

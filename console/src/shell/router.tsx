@@ -1,20 +1,24 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import type { ComponentType } from "react";
 import { PAGES } from "../pages/pages.ts";
-import { SignIn } from "../pages/sign-in/sign-in.tsx";
 import { LostPage } from "./lost-page.tsx";
 import { PageFault } from "./page-fault.tsx";
 import { Shell } from "./shell.tsx";
 
+const lazyPage = (load: () => Promise<ComponentType>) =>
+  lazyRouteComponent(async () => ({ Page: await load() }), "Page");
+const loadSignIn = async () => (await import("../pages/sign-in/sign-in.tsx")).SignIn;
+
 const root = createRootRoute({ notFoundComponent: LostPage });
 
 const shell = createRoute({ getParentRoute: () => root, id: "shell", component: Shell });
-const signIn = createRoute({ getParentRoute: () => root, path: "/sign-in", component: SignIn });
+const signIn = createRoute({ getParentRoute: () => root, path: "/sign-in", component: lazyPage(loadSignIn) });
 
 const pages = PAGES.map(({ path, load }) =>
   createRoute({
     getParentRoute: () => shell,
     path,
-    component: lazyRouteComponent(async () => ({ Page: await load() }), "Page"),
+    component: lazyPage(load),
   }),
 );
 

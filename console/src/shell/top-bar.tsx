@@ -1,8 +1,6 @@
-import { Button, Kbd, Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Button, Kbd, UnstyledButton } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { signOut } from "../api/session.ts";
 import { useNow } from "../live/use-now.ts";
 import { useKeys } from "./keys.ts";
 import { LiveIndicator } from "./live-indicator.tsx";
@@ -11,6 +9,7 @@ import classes from "./top-bar.module.css";
 
 const loadSearch = async () => ({ default: (await import("../search/search.tsx")).Search });
 const Search = lazy(loadSearch);
+const UserMenu = lazy(async () => ({ default: (await import("./user-menu.tsx")).UserMenu }));
 const KeyHelp = lazy(async () => ({ default: (await import("./key-help.tsx")).KeyHelp }));
 
 interface TopBarProps {
@@ -54,7 +53,7 @@ export function TopBar({ isMenuOpen, onMenu }: TopBarProps) {
       </Button>
       <LiveIndicator />
       <ServerTime />
-      <UserMenu onKeys={() => setOverlay("keys")} />
+      <User onKeys={() => setOverlay("keys")} />
       <Suspense fallback={null}>
         {overlay === "search" && <Search onClose={close} />}
         {overlay === "keys" && <KeyHelp onClose={close} />}
@@ -80,37 +79,20 @@ function ServerTime() {
   );
 }
 
-const NEXT_SCHEME = { auto: "light", light: "dark", dark: "auto" } as const;
-const SCHEME_WORDS = { auto: "as the system", light: "light", dark: "dark" } as const;
-
-function UserMenu({ onKeys }: { readonly onKeys: () => void }) {
-  const { name, roles } = useMe();
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const navigate = useNavigate();
-  const client = useQueryClient();
-  const leave = async () => {
-    await signOut();
-    client.clear();
-    await navigate({ to: "/sign-in" });
-  };
+/** What is behind the name loads when somebody presses it. */
+function User({ onKeys }: { readonly onKeys: () => void }) {
+  const { name } = useMe();
+  const [isWanted, setWanted] = useState(false);
+  const label = name === "" ? "nobody signed in" : name;
+  const closed = (
+    <UnstyledButton className={classes.user} aria-haspopup="menu" onClick={() => setWanted(true)}>
+      {label}
+    </UnstyledButton>
+  );
+  if (!isWanted) return closed;
   return (
-    <Menu position="bottom-end" width={240} withinPortal>
-      <Menu.Target>
-        <Button variant="subtle" color="gray" size="xs" className={classes.user ?? ""}>
-          {name === "" ? "nobody signed in" : name}
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{roles.length === 0 ? "no role" : `role ${roles[0]}`}</Menu.Label>
-        <Menu.Item closeMenuOnClick={false} onClick={() => setColorScheme(NEXT_SCHEME[colorScheme])}>
-          Colours: {SCHEME_WORDS[colorScheme]}
-        </Menu.Item>
-        <Menu.Item onClick={onKeys}>Keys</Menu.Item>
-        <Menu.Item component="a" href="/api/v1/docs">
-          REST reference
-        </Menu.Item>
-        {name !== "" && <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>}
-      </Menu.Dropdown>
-    </Menu>
+    <Suspense fallback={closed}>
+      <UserMenu onKeys={onKeys}>{label}</UserMenu>
+    </Suspense>
   );
 }

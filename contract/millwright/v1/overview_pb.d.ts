@@ -359,6 +359,102 @@ export declare type ThingGroup = Message<"millwright.v1.ThingGroup"> & {
 export declare const ThingGroupSchema: GenMessage<ThingGroup>;
 
 /**
+ * @generated from message millwright.v1.DescribeListRequest
+ */
+export declare type DescribeListRequest = Message<"millwright.v1.DescribeListRequest"> & {
+  /**
+   * A kind that has a list, such as machine, run or rack.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+};
+
+/**
+ * Describes the message millwright.v1.DescribeListRequest.
+ * Use `create(DescribeListRequestSchema)` to create a new message.
+ */
+export declare const DescribeListRequestSchema: GenMessage<DescribeListRequest>;
+
+/**
+ * @generated from message millwright.v1.DescribeListResponse
+ */
+export declare type DescribeListResponse = Message<"millwright.v1.DescribeListResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.ListFieldInfo fields = 1;
+   */
+  fields: ListFieldInfo[];
+};
+
+/**
+ * Describes the message millwright.v1.DescribeListResponse.
+ * Use `create(DescribeListResponseSchema)` to create a new message.
+ */
+export declare const DescribeListResponseSchema: GenMessage<DescribeListResponse>;
+
+/**
+ * A field of a list, as `docs/reference/filters.md` describes it.
+ *
+ * @generated from message millwright.v1.ListFieldInfo
+ */
+export declare type ListFieldInfo = Message<"millwright.v1.ListFieldInfo"> & {
+  /**
+   * As in a filter; a field with labels is followed by a dot and the label's key.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * text, words, number, time, labels or tags.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * The comparisons that it takes, such as = or IN.
+   *
+   * @generated from field: repeated string operators = 3;
+   */
+  operators: string[];
+
+  /**
+   * The values that there are, where they are a closed set.
+   *
+   * @generated from field: repeated string values = 4;
+   */
+  values: string[];
+
+  /**
+   * Lists can be sorted by it.
+   *
+   * @generated from field: bool sorts = 5;
+   */
+  sorts: boolean;
+
+  /**
+   * CountThings can group by it.
+   *
+   * @generated from field: bool groups = 6;
+   */
+  groups: boolean;
+
+  /**
+   * For people.
+   *
+   * @generated from field: string doc = 7;
+   */
+  doc: string;
+};
+
+/**
+ * Describes the message millwright.v1.ListFieldInfo.
+ * Use `create(ListFieldInfoSchema)` to create a new message.
+ */
+export declare const ListFieldInfoSchema: GenMessage<ListFieldInfo>;
+
+/**
  * @generated from enum millwright.v1.AttentionReason
  */
 export enum AttentionReason {
@@ -419,6 +515,16 @@ export declare const OverviewService: GenService<{
     methodKind: "unary";
     input: typeof CountThingsRequestSchema;
     output: typeof CountThingsResponseSchema;
+  },
+  /**
+   * What the list of a kind can be filtered, sorted and grouped by, for whoever writes a filter.
+   *
+   * @generated from rpc millwright.v1.OverviewService.DescribeList
+   */
+  describeList: {
+    methodKind: "unary";
+    input: typeof DescribeListRequestSchema;
+    output: typeof DescribeListResponseSchema;
   },
 }>;
 

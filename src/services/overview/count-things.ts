@@ -1,14 +1,13 @@
 import { AppError } from "../../kernel/errors.ts";
-import { type FieldRef, type FilterFields, typeNameOf } from "../../kernel/filter/fields.ts";
-import { parseField } from "../../kernel/filter/parse-field.ts";
+import { typeNameOf } from "../../kernel/filter/fields.ts";
 import { parseFilter } from "../../kernel/filter/parse-filter.ts";
-import { QueryReader } from "../../kernel/filter/reader.ts";
 import { aboveSlaSql, dwellingSql, troubledSql } from "../../store/lifecycle/attention.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { filterFieldsOf } from "../../store/postgres/list-fields.ts";
 import type { Tally, TallyDwell } from "../../store/postgres/tally.ts";
 import { nowOf } from "../call/deps.ts";
-import { asListed, type KindListing, type OverviewDeps } from "./listings.ts";
+import { groupsFrom } from "./group-by.ts";
+import { asListed, listingOf, type OverviewDeps } from "./listings.ts";
 
 export interface CountRequest {
   readonly kind: string;
@@ -30,7 +29,6 @@ export interface ThingCounts {
   readonly at: Date;
 }
 
-const MOST_FIELDS = 3;
 const MOST_GROUPS = 1_000;
 const USUAL_GROUPS = 100;
 
@@ -68,28 +66,6 @@ export async function countThings(deps: OverviewDeps, request: CountRequest): Pr
     isCut,
     at,
   };
-}
-
-function listingOf({ listings }: OverviewDeps, kind: string): KindListing {
-  const listing = listings.get(kind);
-  if (listing) return listing;
-  const known = [...listings.keys()].sort().join(", ");
-  throw new AppError("invalid_argument", `kind: ${JSON.stringify(kind.slice(0, 80))} is none of ${known}`, {
-    field: "kind",
-  });
-}
-
-function groupsFrom(words: readonly string[], fields: FilterFields): FieldRef[] {
-  const refuse = (why: string) => new AppError("invalid_argument", `group_by: ${why}`, { field: "group_by" });
-  if (words.length > MOST_FIELDS) throw refuse(`at most ${MOST_FIELDS} fields, got ${words.length}`);
-  return words.map((word, at) => {
-    const reader = new QueryReader(word, "group_by", 1_000);
-    const { field, key, type } = parseField(reader, fields);
-    if (!reader.atEnd()) throw reader.expected("the end");
-    if (type === "time") throw refuse(`${field} is a time, and its values are no groups`);
-    if (words.indexOf(word) !== at) throw refuse(`${word.slice(0, 80)} is there twice`);
-    return key === undefined ? { field } : { field, key };
-  });
 }
 
 function limitFrom(maxGroups: number): number {

@@ -1,3 +1,4 @@
+import { AppError } from "../../kernel/errors.ts";
 import type { Filter } from "../../kernel/filter/filter.ts";
 import type { Listing } from "../../store/postgres/listing.ts";
 import type { ServiceDeps } from "../call/deps.ts";
@@ -28,3 +29,13 @@ export function rackSqlOf(listing: KindListing | undefined): string | undefined 
 /** What lists leave out unless the filter speaks of it. */
 export const asListed = ({ fields }: KindListing, filter: Filter): Filter =>
   "deleted" in fields && "deleted_at" in fields ? [...deletedClauses(undefined, filter), ...filter] : filter;
+
+/** @throws AppError invalid_argument that lists the kinds that there are. */
+export function listingOf({ listings }: OverviewDeps, kind: string): KindListing {
+  const listing = listings.get(kind);
+  if (listing) return listing;
+  const known = [...listings.keys()].sort().join(", ");
+  throw new AppError("invalid_argument", `kind: ${JSON.stringify(kind.slice(0, 80))} is none of ${known}`, {
+    field: "kind",
+  });
+}

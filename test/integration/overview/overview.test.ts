@@ -1,8 +1,9 @@
 import { Code } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MachineService, Run_Phase, RunService } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { AttentionReason, OverviewService } from "../../../contract/millwright/v1/overview_pb.js";
 import { RunActionsService } from "../../../contract/millwright/v1/run_pb.js";
+import { SavedViewService } from "../../../contract/millwright/v1/saved_view_pb.js";
 import { runCli } from "../../../src/cli/run-cli.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import { recordConditions } from "../../../src/store/machine/conditions.ts";
@@ -146,5 +147,62 @@ test("the command line shows both", async () => {
   expect(counted.out).toMatch(/rack-7 +1 +1/);
   expect(JSON.parse((await cli("top", "machine", "-o", "json")).out)).toMatchObject({
     kinds: [{ kind: "machine", things: "4" }],
+  });
+});
+
+test("a list says what it can be filtered, sorted and grouped by", async () => {
+  const { fields } = await overview().describeList({ kind: "machine" });
+  expect(fields.find(({ name }) => name === "phase")).toMatchObject({
+    ...{ type: "words", operators: ["=", "!=", "IN"], sorts: true, groups: true },
+    values: expect.arrayContaining(["READY"]),
+  });
+  expect(fields.find(({ name }) => name === "labels")).toMatchObject({ type: "labels", groups: true });
+  expect(fields.find(({ name }) => name === "phase_since")).toMatchObject({ type: "time", groups: false });
+  expect(await refusal(overview().describeList({ kind: "toaster" }))).toMatchObject({ field: "kind" });
+  for (const { name, groups } of fields)
+    if (groups && name !== "labels") await overview().countThings({ kind: "machine", groupBy: [name], maxGroups: 1 });
+});
+
+describe("saved views", () => {
+  const views = () => surface.client(SavedViewService);
+  const mine = { kind: "machine", name: "My racks", filter: "rack^=rack-7", orderBy: "rack desc", groupBy: ["rack"] };
+
+  test("are kept, replaced by name, listed by kind and deleted; the journal tells their names alone", async () => {
+    const { view } = await views().saveView({ view: mine });
+    expect(view).toMatchObject({ ...mine, savedAt: expect.anything() });
+    await views().saveView({ view: { ...mine, filter: "phase=READY" } });
+    await views().saveView({ view: { ...mine, kind: "run", orderBy: "", filter: "", groupBy: [] } });
+    const kept = (await views().listSavedViews({ kind: "machine" })).views;
+    expect(kept.map(({ name, filter }) => ({ name, filter }))).toEqual([{ name: "My racks", filter: "phase=READY" }]);
+    expect((await views().listSavedViews({})).views).toHaveLength(2);
+    for (const kind of ["machine", "run", "run"]) await views().deleteSavedView({ kind, name: "My racks" });
+    expect((await views().listSavedViews({})).views).toEqual([]);
+    const told = await surface.db.query("select type, data from journal where kind = 'saved_view' order by seq");
+    expect(told.map(({ type, data }) => `${type} ${JSON.stringify(data)}`)).toEqual([
+      'created {"of":"machine","name":"My racks"}',
+      'replaced {"of":"machine","name":"My racks"}',
+      'created {"of":"run","name":"My racks"}',
+      'deleted {"of":"machine","name":"My racks"}',
+      'deleted {"of":"run","name":"My racks"}',
+    ]);
+  });
+
+  test.each([
+    [{ ...mine, kind: "toaster" }, "kind"],
+    [{ ...mine, name: " " }, "view.name"],
+    [{ ...mine, name: "n".repeat(81) }, "view.name"],
+    [{ ...mine, name: "a\u202eb" }, "view.name"],
+    [{ ...mine, filter: "phase=NONSENSE" }, "filter"],
+    [{ ...mine, orderBy: "colour" }, "order_by"],
+    [{ ...mine, groupBy: ["phase_since"] }, "group_by"],
+  ])("%j is refused by its field, and nothing is kept", async (view, field) => {
+    expect(await refusal(views().saveView({ view }))).toMatchObject({ code: Code.InvalidArgument, field });
+    expect((await views().listSavedViews({})).views).toEqual([]);
+  });
+
+  test("are a hundred of a caller at most", async () => {
+    for (let n = 0; n < 100; n += 1) await views().saveView({ view: { ...mine, name: `view ${n}` } });
+    expect(await refusal(views().saveView({ view: mine }))).toMatchObject({ code: Code.ResourceExhausted });
+    await views().saveView({ view: { ...mine, name: "view 7", filter: "" } });
   });
 });

@@ -24,6 +24,7 @@ import { changeInstallState, patchInstall, registerInstall } from "../../../src/
 import { createWorkflow, deleteWorkflow } from "../../../src/services/install/workflows.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { registerMachine, type SpecInput, updateMachine } from "../../../src/services/machine/machines.ts";
+import { deleteSavedView, saveView } from "../../../src/services/overview/saved-views.ts";
 import { setPowerShelfCredentials } from "../../../src/services/power-shelf/credentials.ts";
 import {
   createPowerShelf,
@@ -68,6 +69,7 @@ import { findLiveReview } from "../../../src/store/restore/reviews.ts";
 import { keepDocuments } from "../../../src/store/run/run-documents.ts";
 import { keepScripts } from "../../../src/store/run/script-texts.ts";
 import { loadRunbooks } from "../../../src/wiring/runbook-files.ts";
+import { allThings, listingsOf } from "../../../src/wiring/things/all-things.ts";
 import { wishFor } from "../claims.ts";
 import { testSealKey } from "../journal/sealed-journal.ts";
 import { bareStores } from "./bare-stores.ts";
@@ -127,6 +129,7 @@ const spec: SpecInput = {
 };
 const image = { kind: "iso", location: "http://192.0.2.1/a.iso", digest: `sha256:${"0".repeat(64)}`, successProof: "" };
 
+const listings = listingsOf(allThings);
 const runDeps = (deps: ServiceDeps): RunDeps => ({
   ...deps,
   steps: allSteps,
@@ -268,6 +271,11 @@ export const WRITES = {
     for (const { id } of await deps.db.query<{ id: string }>("select id from console_sessions"))
       await revokeSession(deps, caller, id);
   },
+  "keep a view": (deps) =>
+    saveView({ ...deps, listings }, caller, {
+      ...{ kind: "machine", name: "mine", filter: "phase=READY", orderBy: "rack", groupBy: ["rack"] },
+    }),
+  "delete the view": (deps) => deleteSavedView({ ...deps, listings }, caller, "machine", "mine"),
   "register a machine": (deps) => registerMachine(deps, caller, { id: "m-1", labels: {}, spec }),
   "replace its MAC addresses": (deps) =>
     registerMachine(deps, caller, { id: "m-1", labels: {}, spec: { ...spec, macAddresses: ["02:00:00:00:00:13"] } }),

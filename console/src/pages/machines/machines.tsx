@@ -1,22 +1,17 @@
 import { Button } from "@mantine/core";
-import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Machine } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { MachinePowerService, MachineService } from "../../../../contract/millwright/v1/machine_pb.js";
 import { ActionBar } from "../../actions/action-bar.tsx";
 import { nameOfMethod } from "../../api/method-name.ts";
 import { clientOf } from "../../api/services.ts";
-import { type Column, DataTable } from "../../lists/data-table.tsx";
-import { FilterBar } from "../../lists/filter-bar.tsx";
-import { useListSearch } from "../../lists/list-search.ts";
-import { type PagedListOptions, usePagedList } from "../../lists/paged-list.ts";
+import type { Column } from "../../lists/data-table.tsx";
+import { ListPage } from "../../lists/list-page.tsx";
+import type { PagedListOptions } from "../../lists/paged-list.ts";
 import { Age } from "../../parts/age.tsx";
-import { CopyAs, shellWord } from "../../parts/copy-as.tsx";
-import { PageHead } from "../../parts/page-head.tsx";
 import { StateChip } from "../../parts/state-chip.tsx";
 import { shortId, ThingLink } from "../../parts/thing-link.tsx";
 import { useMe } from "../../shell/me.tsx";
-import { pathOfThing } from "../thing-path.ts";
 import { bulkActionsOf, MOST_AT_ONCE } from "./bulk-actions.tsx";
 import { remarkOf, standingOf } from "./machine-state.ts";
 import classes from "./machines.module.css";
@@ -126,66 +121,33 @@ function Selection({ machines, onClear }: SelectionProps) {
   );
 }
 
-/** All machines, as the server filters and sorts them. */
+/** All machines, as the server filters, sorts and groups them. */
 export function Machines() {
-  const { filter, orderBy, setFilter, setOrder } = useListSearch();
-  const navigate = useNavigate();
   const { may } = useMe();
   const [frozen, setFrozen] = useState<ReadonlyMap<string, Machine>>(new Map());
-  const list = usePagedList({ kind: "machine", filter, orderBy, read, idOf, idField: "machine_id" });
-  const cli = [
-    "millwright machine list",
-    filter && `--filter ${shellWord(filter)}`,
-    orderBy && `--order-by ${shellWord(orderBy)}`,
-  ];
+  const mayAct = may.has(nameOfMethod(MachinePowerService.method.setMachinePower));
   return (
-    <>
-      <PageHead
-        title="Machines"
-        actions={
-          <CopyAs
-            call={{
-              cli: cli.filter(Boolean).join(" "),
-              method: MachineService.method.listMachines,
-              request: { filter, orderBy },
-            }}
-          />
-        }
-      />
-      <FilterBar
-        filter={filter}
-        onFilter={setFilter}
-        example="phase=READY AND rack^=rack-1"
-        error={list.error}
-        count={list.total === undefined ? "" : `${list.total.toLocaleString("en")} machines`}
-        presets={[
-          { label: "Needs somebody", filter: "failing=true" },
-          { label: "Being worked on", filter: 'active_run_id!=""' },
-        ]}
-        isOld={list.isOld}
-        onReadAgain={list.readAgain}
-      />
-      {frozen.size > 0 && <Selection machines={[...frozen.values()]} onClear={() => setFrozen(new Map())} />}
-      <DataTable
-        label="Machines"
-        columns={columns}
-        rows={list.items}
-        idOf={idOf}
-        total={list.total}
-        changed={list.changed}
-        orderBy={orderBy}
-        onOrder={setOrder}
-        onOpen={({ machineId }) => {
-          const to = pathOfThing("machine", machineId);
-          if (to !== undefined) void navigate({ to });
-        }}
-        selected={new Set(frozen.keys())}
-        {...(may.has(nameOfMethod(MachinePowerService.method.setMachinePower)) && {
-          onSelect: (ids: ReadonlySet<string>) => setFrozen(freeze(frozen, ids, list.items)),
-        })}
-        onEnd={list.readMore}
-        empty={list.isLoading ? "Reading …" : filter === "" ? "No machine is registered." : "No machine is so."}
-      />
-    </>
+    <ListPage
+      title="Machines"
+      noun="machine"
+      kind="machine"
+      columns={columns}
+      read={read}
+      idOf={idOf}
+      idField="machine_id"
+      example="phase=READY AND rack^=rack-1"
+      presets={[
+        { label: "Needs somebody", filter: "failing=true" },
+        { label: "Being worked on", filter: 'active_run_id!=""' },
+      ]}
+      cli="millwright machine list"
+      method={MachineService.method.listMachines}
+      empty="No machine is registered."
+      selection={{
+        selected: new Set(frozen.keys()),
+        onSelect: mayAct ? (ids, rows) => setFrozen(freeze(frozen, ids, rows)) : undefined,
+        bar: frozen.size > 0 && <Selection machines={[...frozen.values()]} onClear={() => setFrozen(new Map())} />,
+      }}
+    />
   );
 }

@@ -1,16 +1,11 @@
-import { useNavigate } from "@tanstack/react-router";
 import { type RunRecord, RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { clientOf } from "../../api/services.ts";
-import { type Column, DataTable } from "../../lists/data-table.tsx";
-import { FilterBar } from "../../lists/filter-bar.tsx";
-import { useListSearch } from "../../lists/list-search.ts";
-import { type PagedListOptions, usePagedList } from "../../lists/paged-list.ts";
+import type { Column } from "../../lists/data-table.tsx";
+import { ListPage } from "../../lists/list-page.tsx";
+import type { PagedListOptions } from "../../lists/paged-list.ts";
 import { Age } from "../../parts/age.tsx";
-import { CopyAs, shellWord } from "../../parts/copy-as.tsx";
-import { PageHead } from "../../parts/page-head.tsx";
 import { StateChip } from "../../parts/state-chip.tsx";
 import { ThingLink } from "../../parts/thing-link.tsx";
-import { pathOfThing } from "../thing-path.ts";
 import { RunProgress } from "./run-progress.tsx";
 import { purposeOf, standingOf } from "./run-state.ts";
 
@@ -57,48 +52,22 @@ const columns: readonly Column<RunRecord>[] = [
 ];
 
 /** All runs, the newest first. */
-export function Runs() {
-  const { filter, orderBy, setFilter, setOrder } = useListSearch();
-  const navigate = useNavigate();
-  const list = usePagedList({ kind: "run", filter, orderBy, read, idOf, idField: "run_id" });
-  const cli = [
-    "millwright run list",
-    filter && `--filter ${shellWord(filter)}`,
-    orderBy && `--order-by ${shellWord(orderBy)}`,
-  ];
-  const call = { cli: cli.filter(Boolean).join(" "), method: RunService.method.listRuns, request: { filter, orderBy } };
-  return (
-    <>
-      <PageHead title="Runs" actions={<CopyAs call={call} />} />
-      <FilterBar
-        filter={filter}
-        onFilter={setFilter}
-        example="target_id=m-rack1-03 AND created_at>-2h"
-        error={list.error}
-        count={list.total === undefined ? "" : `${list.total.toLocaleString("en")} runs`}
-        presets={[
-          { label: "Not ended", filter: 'finished_at=""' },
-          { label: "With a cause", filter: 'cause!="" AND created_at>-1d' },
-        ]}
-        isOld={list.isOld}
-        onReadAgain={list.readAgain}
-      />
-      <DataTable
-        label="Runs"
-        columns={columns}
-        rows={list.items}
-        idOf={idOf}
-        total={list.total}
-        changed={list.changed}
-        orderBy={orderBy}
-        onOrder={setOrder}
-        onOpen={(row) => {
-          const to = pathOfThing("run", idOf(row));
-          if (to !== undefined) void navigate({ to });
-        }}
-        onEnd={list.readMore}
-        empty={list.isLoading ? "Reading …" : filter === "" ? "Nothing was run yet." : "No run is so."}
-      />
-    </>
-  );
-}
+export const Runs = () => (
+  <ListPage
+    title="Runs"
+    noun="run"
+    kind="run"
+    columns={columns}
+    read={read}
+    idOf={idOf}
+    idField="run_id"
+    example="target_id=m-rack1-03 AND created_at>-2h"
+    presets={[
+      { label: "Not ended", filter: 'finished_at=""' },
+      { label: "With a cause", filter: 'cause!="" AND created_at>-1d' },
+    ]}
+    cli="millwright run list"
+    method={RunService.method.listRuns}
+    empty="Nothing was run yet."
+  />
+);

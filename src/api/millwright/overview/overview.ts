@@ -2,6 +2,7 @@ import { durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { AttentionReason, type OverviewService } from "../../../../contract/millwright/v1/overview_pb.js";
 import { countThings, type ThingGroup } from "../../../services/overview/count-things.ts";
+import { describeList } from "../../../services/overview/describe-list.ts";
 import type { OverviewDeps } from "../../../services/overview/listings.ts";
 import { type AttentionGroup, getOverview, type KindCounts } from "../../../services/overview/overview.ts";
 
@@ -57,5 +58,15 @@ export const overview = (deps: OverviewDeps): ServiceImpl<typeof OverviewService
   async countThings(request) {
     const { groups, total, isCut, at } = await countThings(deps, request);
     return { groups: groups.map(groupOf), total: BigInt(total), cut: isCut, at: timestampFromDate(at) };
+  },
+  describeList({ kind }) {
+    const fields = describeList(deps, kind);
+    return {
+      fields: fields.map(({ operators, values, ...field }) => ({
+        ...field,
+        operators: [...operators],
+        values: [...values],
+      })),
+    };
   },
 });

@@ -41,7 +41,7 @@ export const LIMIT_SETTINGS = {
   }),
   "limits.failed_sign_ins": setting(kinds.integer(1, 1_000_000), {
     default: 30,
-    doc: "Failed sign-ins a minute from one address, and under one name. Above it bearers are not tried, unless they were good before; they are answered with RESOURCE_EXHAUSTED or 429, and `retry-after`. The same bearer again counts once.",
+    doc: "Failed sign-ins a minute from one address; under one name from there, half of them. Above it bearers are not tried, unless they were good before; they are answered with RESOURCE_EXHAUSTED or 429, and `retry-after`. The same bearer again counts once.",
   }),
   "limits.exempt_networks": setting(kinds.networks(), {
     default: ["127.0.0.0/8", "::1"],

@@ -76,6 +76,10 @@ export const SETTINGS = {
     default: "12h",
     doc: "How long somebody who signed in to the console stays signed in. A session ends earlier with the credential that opened it: when its token is revoked or ends, or its JSON Web Token runs out.",
   }),
+  "auth.sessions_per_credential": setting(kinds.integer(1, 1_000), {
+    default: 20,
+    doc: "Sessions of one credential at the same time. Signing in once more ends the oldest of them.",
+  }),
   "auth.oidc.issuer": optional(kinds.url(["https", "http"]), {
     doc: "Issuer of the JSON Web Tokens to accept. Unset: none are.",
   }),

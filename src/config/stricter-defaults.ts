@@ -28,7 +28,7 @@ const STRICTER: Partial<Record<SettingKey, string>> = {
   "limits.streams_per_address": "more streams of one address without a sign-in are refused; a higher value admits them",
   "limits.unread_bytes": "answers that nobody reads are broken off above it; a higher value lets more of them wait",
   "limits.failed_sign_ins":
-    "after so many failed sign-ins a minute, more from the same address or under the same name are refused; a higher value admits them",
+    "after so many failed sign-ins a minute, more from the same address are refused; a higher value admits them",
 };
 
 /** What an upgrade may have changed for a site that has not set it. */

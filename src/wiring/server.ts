@@ -354,10 +354,8 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     sessions.forget(); // one of them, or those of a token
     frame.recheckStreams();
   };
-  const signIns = wireConsoleSessions(
-    { services: deps, identify, clock, lifetime: config.auth.sessionLifetime, onRevoked: onTokenRevoked },
-    limits,
-  );
+  const rules = { lifetime: config.auth.sessionLifetime, most: config.auth.sessionsPerCredential };
+  const signIns = wireConsoleSessions({ services: deps, identify, clock, rules, onRevoked: onTokenRevoked }, limits);
   const api = await startApiServers({
     ...wireListeners({
       config,

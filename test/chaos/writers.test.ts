@@ -59,6 +59,8 @@ const KILLS: readonly Kill[] = [
   { at: "tokens:revoked",         write: "revoke all tokens",           before: ["create a token"],                          tables: ["journal", "tokens"] },
   { at: "sessions:created",       write: "open a session",              before: [],                                          tables: ["console_sessions", "journal"] },
   { at: "sessions:forgotten",     write: "open a session",              before: ["open a session of long ago"],              tables: ["console_sessions", "journal"] },
+  { at: "sessions:displaced",     write: "open a session",              before: ["open a session"],                          tables: ["console_sessions", "journal"] },
+  { at: "sessions:forgotten-of-credential", write: "open a session",    before: ["open a session"],                          tables: ["console_sessions", "journal"] },
   { at: "sessions:ended",         write: "end all sessions",            before: ["open a session"],                          tables: ["console_sessions", "journal"] },
   { at: "saved-views:written",    write: "keep a view",                 before: [],                                          tables: ["journal", "saved_views"] },
   { at: "saved-views:deleted",    write: "delete the view",             before: ["keep a view"],                             tables: ["journal", "saved_views"] },

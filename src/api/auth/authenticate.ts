@@ -58,7 +58,7 @@ export function createIdentifier({ tokens, sessions, identifyJwt, certificateRol
     if (!looksLikeJwt(token)) return tokens.identify(token);
     if (identifyJwt === undefined)
       throw unauthenticated("JSON Web Tokens are not accepted here: auth.oidc is not configured");
-    return { ...(await identifyJwt(token)), credential: { kind: "jwt", ref: null } };
+    return identifyJwt(token);
   }
   /** Unless too many guesses have failed. */
   const heldBack = (bearer: string, { address = null }: Partial<Peer>, identify: () => Promise<Identity>) =>
@@ -76,11 +76,7 @@ export function createIdentifier({ tokens, sessions, identifyJwt, certificateRol
       requireOwnPage(headers);
       return heldBack(session, peer, () => sessions.identify(session));
     }
-    if (peer.certificate)
-      return {
-        ...identifyCertificate(peer.certificate, certificateRoles),
-        credential: { kind: "certificate", ref: null },
-      };
+    if (peer.certificate) return identifyCertificate(peer.certificate, certificateRoles);
     if (peer.certificateError)
       throw unauthenticated(`the client certificate is not accepted: ${peer.certificateError}`);
     throw unauthenticated("no credentials were given: a bearer token or a client certificate is needed");

@@ -3,13 +3,13 @@ import type { JSONWebKeySet } from "jose";
 import { AppError, messageOf } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Duration } from "../../kernel/time/duration.ts";
-import type { SessionVerdict } from "../../services/system/sessions.ts";
+import type { Credential, SessionVerdict } from "../../services/system/sessions.ts";
 import type { TokenVerdict } from "../../services/system/tokens.ts";
 import type { Access } from "./access.ts";
 import { type Authenticate, createAuthenticator, createIdentifier, type Identify } from "./authenticate.ts";
 import { type BearerTokens, createBearerTokens, type KnownToken } from "./bearer-tokens.ts";
-import type { CertificateRoles } from "./client-certificate.ts";
-import { createJwtIdentifier, type OidcOptions } from "./oidc.ts";
+import { type CertificateRoles, rolesOfCertificate } from "./client-certificate.ts";
+import { createJwtIdentifier, type OidcOptions, rolesOfClaim } from "./oidc.ts";
 import type { SignInThrottle } from "./sign-in-throttle.ts";
 
 /** The `auth` section of the configuration. */
@@ -71,15 +71,41 @@ export function createAuthentication(options: AuthenticationOptions): {
   return { tokens, sessions, authenticate, identify: createIdentifier(credentials) };
 }
 
-/** A session of a token of the configuration ends when the configuration has that token no more. */
+/** Sessions give what the configuration of today gives their credential, and end where that would let nobody in. */
 function verifierOfSessions({ settings, verifySession, clock }: AuthenticationOptions) {
-  const hashes = new Set(settings.tokens.map(({ sha256 }) => sha256));
   return async (secret: string): Promise<SessionVerdict> => {
     const verdict = (await verifySession?.(secret)) ?? { status: "unknown" };
-    if (verdict.status !== "valid" || verdict.credential.kind !== "configured") return verdict;
-    return hashes.has(verdict.credential.ref) ? verdict : { status: "revoked", at: clock.now() };
+    if (verdict.status !== "valid") return verdict;
+    const roles = rolesOfToday(settings, verdict.credential, verdict.roles);
+    return roles === undefined ? { status: "revoked", at: clock.now() } : { ...verdict, roles };
   };
 }
+
+/** Undefined: the credential is accepted no more. Those of a token of the database are its own. */
+function rolesOfToday(
+  { tokens, oidc, mtls }: AuthSettings,
+  credential: Credential,
+  roles: readonly string[],
+): readonly string[] | undefined {
+  switch (credential.kind) {
+    case "token":
+      return roles;
+    case "configured":
+      return tokens.find(({ sha256 }) => sha256 === credential.ref)?.roles;
+    case "jwt":
+      if (oidc.issuer === null || (credential.ref !== null && credential.ref !== oidc.issuer)) return undefined;
+      return credential.grounds === null
+        ? roles.filter((role) => isGiven(role, oidc.roles) || Object.keys(oidc.roles).length === 0)
+        : rolesOfClaim(credential.grounds, oidc.roles);
+    case "certificate":
+      return credential.grounds === null
+        ? roles.filter((role) => isGiven(role, mtls.roles))
+        : rolesOfCertificate(credential.grounds, mtls.roles);
+  }
+}
+
+const isGiven = (role: string, mapping: Readonly<Record<string, readonly string[]>>): boolean =>
+  Object.values(mapping).some((roles) => roles.includes(role));
 
 function keysOf({ jwksUrl, jwksFile }: AuthSettings["oidc"]): OidcOptions["keys"] {
   if (jwksUrl !== null) return { url: jwksUrl };

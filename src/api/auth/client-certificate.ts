@@ -31,20 +31,28 @@ export function identifyCertificate(
   if (spiffe === undefined && commonName === undefined) {
     throw unauthenticated("the client certificate has neither a SPIFFE id nor a common name");
   }
-  const facts =
-    spiffe === undefined ? [...listed(CN).map((cn) => `CN=${cn}`), ...listed(OU).map((ou) => `OU=${ou}`)] : [];
-  const roles = Object.entries(mapping).flatMap(([pattern, granted]) =>
-    (spiffe !== undefined && matchesSpiffe(pattern, spiffe)) || facts.includes(pattern) ? granted : [],
-  );
-  const identity = identityOf(spiffe ?? commonName ?? "", [...new Set(roles)], "the client certificate");
+  const grounds =
+    spiffe === undefined ? [...listed(CN).map((cn) => `CN=${cn}`), ...listed(OU).map((ou) => `OU=${ou}`)] : [spiffe];
+  const identity: Identity = {
+    ...identityOf(spiffe ?? commonName ?? "", rolesOfCertificate(grounds, mapping), "the client certificate"),
+    credential: { kind: "certificate", ref: null, grounds },
+  };
   return validUntil === undefined ? identity : { ...identity, validUntil };
+}
+
+/** The roles that a SPIFFE id, or the names of a subject, stand for. */
+export function rolesOfCertificate(grounds: readonly string[], mapping: CertificateRoles): string[] {
+  const granted = Object.entries(mapping).flatMap(([pattern, roles]) =>
+    grounds.some((ground) => ground === pattern || matchesSpiffe(pattern, ground)) ? roles : [],
+  );
+  return [...new Set(granted)];
 }
 
 const listed = (value: string | string[] | undefined): string[] =>
   value === undefined ? [] : typeof value === "string" ? [value] : value;
 
 function matchesSpiffe(pattern: string, id: string): boolean {
-  return pattern.endsWith("/*") ? id.startsWith(pattern.slice(0, -1)) : id === pattern;
+  return pattern.startsWith("spiffe:") && pattern.endsWith("/*") && id.startsWith(pattern.slice(0, -1));
 }
 
 /** One entry of Node's text form: `URI:spiffe://…, DNS:…`; a value with a comma or a quote in it comes as a JSON string. */

@@ -12,6 +12,17 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import { isRole } from "../../services/call/roles.ts";
 import { type Identity, identityOf, unauthenticated } from "./identity.ts";
 
+type RolesOfClaims = Readonly<Record<string, readonly string[]>>;
+
+/** The roles that values of the claim stand for. Who makes groups at the issuer would else give out our roles, by naming a group "admin". */
+export function rolesOfClaim(values: readonly string[], mapping: RolesOfClaims): string[] {
+  const isMapped = Object.keys(mapping).length > 0;
+  const granted = values.flatMap((value) =>
+    isMapped ? (Object.hasOwn(mapping, value) && mapping[value]) || [] : isRole(value) ? [value] : [],
+  );
+  return [...new Set(granted)];
+}
+
 export interface OidcOptions {
   readonly issuer: string;
   readonly audience: string;
@@ -20,7 +31,7 @@ export interface OidcOptions {
   /** Dots reach into objects. */
   readonly rolesClaim: string;
   /** Value of the roles claim → roles. Only where it is empty do names of roles stand for themselves. */
-  readonly roles: Readonly<Record<string, readonly string[]>>;
+  readonly roles: RolesOfClaims;
   readonly clock: Clock;
 }
 
@@ -46,8 +57,6 @@ export function createJwtIdentifier(options: OidcOptions): (jwt: string) => Prom
   const { issuer, audience, keys, nameClaim, rolesClaim, roles, clock } = options;
   const getKey: JWTVerifyGetKey =
     "url" in keys ? createRemoteJWKSet(new URL(keys.url), { timeoutDuration: 5_000 }) : createLocalJWKSet(keys.set);
-  // Who makes groups at the issuer would else give out our roles, by naming a group "admin".
-  const isMapped = Object.keys(roles).length > 0;
   return async (jwt) => {
     const payload = await verified(jwt, getKey, {
       issuer,
@@ -60,10 +69,11 @@ export function createJwtIdentifier(options: OidcOptions): (jwt: string) => Prom
     const name = payload[nameClaim];
     if (typeof name !== "string")
       throw unauthenticated(`the JSON Web Token has no claim "${nameClaim}" that names the caller`);
-    const granted = claimedValues(payload, rolesClaim).flatMap((value) =>
-      isMapped ? (Object.hasOwn(roles, value) && roles[value]) || [] : isRole(value) ? [value] : [],
-    );
-    const identity = identityOf(name, [...new Set(granted)], `claim "${nameClaim}"`);
+    const grounds = claimedValues(payload, rolesClaim);
+    const identity: Identity = {
+      ...identityOf(name, rolesOfClaim(grounds, roles), `claim "${nameClaim}"`),
+      credential: { kind: "jwt", ref: issuer, grounds },
+    };
     const { exp } = payload;
     return exp === undefined
       ? identity

@@ -40,19 +40,33 @@ test("who guesses from one address is not tried any more, until time has passed"
   expect(await signIn(token(202, "guess"))).toBe("exhausted");
 });
 
-test("nor is who guesses under one name from many addresses, and a JWT claims one as well", async () => {
+test("who fails under the name of another keeps its owner out nowhere else, whether a JWT claims it or the id of a token", async () => {
   const { signIn, tried, refused } = throttleUnderTest();
-  for (let n = 0; n < 50; n += 1) await signIn(token(7, `guess-${n}`), `192.0.2.${n}`);
-  expect(tried).toHaveLength(5);
-  for (let n = 0; n < 50; n += 1) await signIn(jwtOf("pat", `x${n}`), `198.51.100.${n}`);
-  expect(tried).toHaveLength(10);
+  for (let n = 0; n < 50; n += 1) await signIn(jwtOf("kim", `forged-${n}`));
+  for (let n = 0; n < 50; n += 1) await signIn(token(1, `forged-${n}`), "192.0.2.3");
+  expect(tried).toHaveLength(6);
   expect(new Set(refused)).toEqual(new Set(["name"]));
+  expect(await signIn(jwtOf("kim", "another"), "192.0.2.9")).toBe("unauthenticated");
+  expect(await signIn(good, "192.0.2.9")).toBe("kim");
+});
+
+test("who guesses under one name leaves others at the address their sign-ins", async () => {
+  const { signIn, refused } = throttleUnderTest();
+  for (let n = 0; n < 50; n += 1) await signIn(token(7, `guess-${n}`));
+  expect(new Set(refused)).toEqual(new Set(["name"]));
+  expect(await signIn(good)).toBe("kim");
+});
+
+test("names from many addresses are no more than what each address may claim", async () => {
+  const { signIn, tried } = throttleUnderTest();
+  for (let n = 0; n < 50; n += 1) await signIn(token(7, `guess-${n}`), `192.0.2.${n}`);
+  expect(tried).toHaveLength(50);
 });
 
 test("whose credentials were good before are let in beside who guesses; this host is not counted by its address", async () => {
   const { signIn } = throttleUnderTest();
   expect(await signIn(good)).toBe("kim");
-  for (let n = 0; n < 50; n += 1) await signIn(token(1, `guess-${n}`));
+  for (let n = 0; n < 50; n += 1) await signIn(token(n + 1, `guess-${n}`));
   expect(await signIn(good)).toBe("kim");
   expect(await signIn(token(2, "first time"))).toBe("exhausted");
   for (let n = 0; n < 50; n += 1) expect(await signIn(token(100 + n, "x"), "127.0.0.1")).toBe("unauthenticated");

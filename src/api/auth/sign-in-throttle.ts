@@ -6,7 +6,7 @@ import { minutes } from "../../kernel/time/duration.ts";
 import { RateLimiter } from "../transport/limits/rate-limiter.ts";
 
 export interface ThrottleRules {
-  /** Failed sign-ins a minute, from one address and under one name. */
+  /** Failed sign-ins a minute, from one address; under one name there, half of them. */
   readonly failedSignIns: number;
   /** The group of addresses that the address counts as; undefined: it is not counted. */
   readonly countedAs: (address: string) => string | undefined;
@@ -25,9 +25,11 @@ interface Attempt {
 const MOST_KNOWN = 20_000;
 
 /**
- * Holds back who guesses. Each failed sign-in counts for its address and for the name that it claims; above the limit credentials are not even
- * tried. Those that were good before are, so that who guesses beside their owner locks nobody out; and the same bad ones again are no guess: a
- * program with an old token does not lock out others at its address.
+ * Holds back who guesses. Each failed sign-in counts for its address, and for the name that it claims at that address; above the limit
+ * credentials are not even tried. Anybody can claim a name, so that it is never counted for other addresses: whoever fails under it on purpose
+ * locks its owner out nowhere else. The limit of a name is the lower one: who guesses under one name does not use up what others at the same
+ * address have. Credentials that were good before are tried all the same; and the same bad ones again are no guess: a program with an old token
+ * does not lock out others at its address.
  */
 export class SignInThrottle {
   readonly #rules: ThrottleRules;
@@ -39,16 +41,18 @@ export class SignInThrottle {
 
   constructor(rules: ThrottleRules) {
     this.#rules = rules;
-    const { failedSignIns: burst, clock } = rules;
-    this.#ofAddresses = new RateLimiter({ perSecond: (burst * 1_000) / minutes(1), burst, clock });
-    this.#ofNames = new RateLimiter({ perSecond: (burst * 1_000) / minutes(1), burst, clock });
+    const { failedSignIns, clock } = rules;
+    const limiter = (burst: number) => new RateLimiter({ perSecond: (burst * 1_000) / minutes(1), burst, clock });
+    this.#ofAddresses = limiter(failedSignIns);
+    this.#ofNames = limiter(Math.ceil(failedSignIns / 2));
   }
 
   /** What `identify` answers, unless too many have failed; then throws `exhausted` without asking. */
   async guard<T>({ address, bearer }: Attempt, identify: () => Promise<T>): Promise<T> {
     const digest = createHash("sha256").update(bearer).digest("base64");
     const from = address === null ? undefined : this.#rules.countedAs(address);
-    const name = claimedName(bearer);
+    const claimed = claimedName(bearer);
+    const name = from === undefined || claimed === undefined ? undefined : `${from} ${claimed}`;
     if (!this.#good.has(digest)) this.#admit({ from, name, address });
     try {
       const identity = await identify();
@@ -90,7 +94,7 @@ export class SignInThrottle {
     if (wait === 0) return;
     const by = byAddress === undefined ? "name" : "address";
     this.#rules.refused(by, address);
-    const whose = by === "address" ? "from this address" : "under this name";
+    const whose = by === "address" ? "from this address" : "under this name from this address";
     throw new AppError(
       "exhausted",
       `limit reached: too many sign-ins ${whose} have failed; these credentials were not tried`,

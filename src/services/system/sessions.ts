@@ -17,6 +17,8 @@ export const SESSION_KIND = "session";
 
 /** How long sessions that have ended stay in the list. */
 const KEPT = hours(30 * 24);
+/** How many of one credential, whoever signs in on and on. */
+const KEPT_OF_CREDENTIAL = 100;
 const LONGEST_USER_AGENT = 256;
 
 export interface SignIn {
@@ -30,33 +32,54 @@ export interface SignIn {
   readonly userAgent: string;
 }
 
-/** A session of somebody whose credential was checked. It ends with the credential, and after `lifetime` at the latest. */
+export interface SessionRules {
+  readonly lifetime: Duration;
+  /** Of one credential at the same time. */
+  readonly most: number;
+}
+
+/**
+ * A session of somebody whose credential was checked. It ends with the credential, and after `lifetime` at the latest; and the oldest ones of the
+ * credential end where there would be more than `most`.
+ */
 export async function openSession(
   deps: ServiceDeps,
   { name, roles, scope, credential, validUntil, address, userAgent }: SignIn,
-  lifetime: Duration,
-): Promise<{ readonly id: string; readonly secret: string; readonly expiresAt: Date }> {
+  { lifetime, most }: SessionRules,
+): Promise<{
+  readonly id: string;
+  readonly secret: string;
+  readonly expiresAt: Date;
+  readonly ended: readonly string[];
+}> {
   const now = nowOf(deps);
   const byAge = new Date(now.getTime() + lifetime);
   const expiresAt = validUntil !== undefined && validUntil < byAge ? validUntil : byAge;
   const caller: Caller = { name, roles, address };
   const created = await deps.db.transaction(async (tx) => {
+    await lockThings(tx, [{ kind: SESSION_KIND, id: `of ${credential.kind} ${credential.ref ?? ""} ${name}` }]);
     await store.forgetSessions(tx, new Date(now.getTime() - KEPT));
     const made = await store.createSession(tx, {
       ...{ name, roles, scope: scope ?? null, credential, expiresAt, address },
       userAgent: userAgent.replace(/[^\x20-\x7e]/g, "?").slice(0, LONGEST_USER_AGENT),
     });
     const data = { name, roles, credential: credential.kind, expires_at: expiresAt.toISOString() };
-    await journal.append(tx, [{ ...entryOf(caller, made.id), version: 1, type: "created", data }]);
+    const ended = await store.endOldestSessions(tx, { name, credential, most, now });
+    await store.forgetSessionsOf(tx, { name, credential, kept: KEPT_OF_CREDENTIAL, now });
+    const displaced = { version: 2, type: "revoked", data: { name, displaced_by: made.id } };
+    await journal.append(tx, [
+      { ...entryOf(caller, made.id), version: 1, type: "created", data },
+      ...ended.map((id) => ({ ...entryOf(caller, id), ...displaced })),
+    ]);
     journal.announce(tx);
-    return made;
+    return { ...made, ended };
   });
   return { ...created, expiresAt };
 }
 
 /** Whether a session lets its browser in. */
 export const verifySession = (deps: ServiceDeps, secret: string): Promise<store.SessionVerdict> =>
-  store.verifySession(deps.db, secret, nowOf(deps));
+  store.verifySession(deps.db, secret, nowOf(deps), deps.tokenRules?.maxAge ?? null);
 
 /** Filtered and sorted as every list; the newest first, unless the request says. */
 export const pageSessions = (deps: ServiceDeps, request: ListRequest): Promise<ListPage<store.SessionRow>> =>

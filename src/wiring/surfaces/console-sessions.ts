@@ -8,12 +8,12 @@ const LINK_LASTS = hours(1);
 
 /** Signing in to the console, and the links that do so once. */
 export function wireConsoleSessions(
-  deps: Omit<SessionRouteDeps, "codes" | "peerOf">,
+  deps: Omit<SessionRouteDeps, "codes" | "peerOf" | "quotas">,
   limits: ApiLimits,
 ): { readonly routes: ReturnType<typeof createSessionRoutes>; linkFor(token: string, httpUrl: string): string } {
   const codes = new OneTimeCodes(deps.clock);
   return {
-    routes: createSessionRoutes({ ...deps, codes, peerOf: ({ raw }) => limits.peerOf(raw) }),
+    routes: createSessionRoutes({ ...deps, codes, quotas: limits.quotas, peerOf: ({ raw }) => limits.peerOf(raw) }),
     linkFor: (token, httpUrl) => `${httpUrl}/sign-in#code=${codes.issue(token, LINK_LASTS)}`,
   };
 }

@@ -2,11 +2,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createAuthentication } from "../../../src/api/auth/authentication.ts";
+import type { KnownToken } from "../../../src/api/auth/bearer-tokens.ts";
 import { loadConfig } from "../../../src/config.ts";
 import { NO_LIMITS } from "../../../src/kernel/access/scope.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
+import { type Clock, systemClock } from "../../../src/kernel/time/clock.ts";
+import { type Duration, hours, seconds } from "../../../src/kernel/time/duration.ts";
+import { type Credential, openSession, verifySession } from "../../../src/services/system/sessions.ts";
 import { createToken } from "../../../src/store/access/tokens.ts";
 import { type Server, startServer } from "../../../src/wiring/server.ts";
+import { access } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -22,6 +28,7 @@ beforeAll(async () => {
     MILLWRIGHT_HTTP_LISTEN: "127.0.0.1:0",
     MILLWRIGHT_GRPC_LISTEN: "127.0.0.1:0",
     MILLWRIGHT_AUTH_SESSION_LIFETIME: "2h",
+    MILLWRIGHT_AUTH_SESSIONS_PER_CREDENTIAL: "3",
   };
   const { config } = loadConfig({ env, argv: [], profile: "serve" });
   server = await startServer({ config, log: silentLog, version: "0.0.0", signal: new AbortController().signal });
@@ -135,6 +142,122 @@ describe("a session", () => {
     const { token } = await tokenOf("viewer", end);
     const answer = await signIn({ token });
     expect(Date.parse(((await answer.json()) as { expires_at: string }).expires_at)).toBe(end.getTime());
+  });
+
+  test("ends when its credential opens more of them than it may have; the oldest goes, and others stay", async () => {
+    const { token } = await tokenOf("viewer");
+    const others = await sessionOf("viewer");
+    const cookies: string[] = [];
+    for (let n = 0; n < 4; n += 1) cookies.push(cookieOf(await signIn({ token })));
+    const statuses = await Promise.all(
+      [others.cookie, ...cookies].map(async (cookie) => (await call(READ, { cookie, ...OWN_PAGE })).status),
+    );
+    expect(statuses).toEqual([200, 401, 200, 200, 200]);
+    // At once, too.
+    await Promise.all(Array.from({ length: 12 }, () => signIn({ token })));
+    const [counted] = await database.db.query<{ working: number }>(
+      `select count(*)::int as working from console_sessions where ended_at is null
+        and credential_ref = (select credential_ref from console_sessions where id = $1)`,
+      [/=([0-9a-f]{16})\./.exec(cookies[3] ?? "")?.[1]],
+    );
+    expect(counted?.working).toBe(3);
+  });
+
+  test("of a token ends with the greatest age of tokens, also where that has become shorter", async () => {
+    const { cookie, tokenId } = await sessionOf("viewer");
+    const secret = cookie.split("=", 2)[1] ?? "";
+    const now = new Date();
+    const standing = async (maxAge: number) =>
+      (
+        await verifySession(
+          {
+            ...server.deps,
+            clock: { ...server.deps.clock, now: () => now } as Clock,
+            tokenRules: { maxAge: maxAge as Duration, configured: [] },
+          },
+          secret,
+        )
+      ).status;
+    expect(await standing(60_000)).toBe("valid");
+    await database.db.execute("update tokens set aged_from = now() - interval '1 hour' where id = $1", [tokenId]);
+    expect(await standing(60_000)).toBe("expired");
+    expect(await standing(7_200_000)).toBe("valid");
+  });
+
+  test.each<[string, Credential, readonly string[]]>([
+    ["a JSON Web Token", { kind: "jwt", ref: "https://id.example", grounds: ["ops", "staff"] }, ["viewer"]],
+    ["a JSON Web Token, opened by an earlier version", { kind: "jwt", ref: null, grounds: null }, ["viewer"]],
+    ["a certificate", { kind: "certificate", ref: null, grounds: ["spiffe://site/a", "spiffe://site/b"] }, ["viewer"]],
+    ["a certificate, opened by an earlier version", { kind: "certificate", ref: null, grounds: null }, ["viewer"]],
+  ])("of %s has the roles that the configuration gives today", async (_what, credential, today) => {
+    const { secret } = await openSession(
+      server.deps,
+      { name: "pat", roles: ["admin", "viewer"], credential, address: null, userAgent: "" },
+      { lifetime: hours(1), most: 100 },
+    );
+    const rolesUnder = async (roles: Readonly<Record<string, readonly string[]>>, issuer = "https://id.example") => {
+      const { sessions } = createAuthentication({
+        settings: {
+          ...{ mode: "required", tokens: [], tokenCache: seconds(5), mtls: { roles } },
+          oidc: {
+            issuer,
+            audience: "a",
+            jwksUrl: "https://id.example/keys",
+            jwksFile: null,
+            nameClaim: "sub",
+            rolesClaim: "r",
+            roles,
+          },
+        },
+        ...{ access, clock: systemClock },
+        verify: async () => ({ status: "unknown" }),
+        verifySession: (shown) => verifySession(server.deps, shown),
+      });
+      return sessions.identify(secret).then(
+        ({ roles: given }) => given.toSorted(),
+        (error: Error) => error.message,
+      );
+    };
+    const earlier = { ops: ["admin"], staff: ["viewer"], "spiffe://site/a": ["admin"], "spiffe://site/*": ["viewer"] };
+    expect(await rolesUnder(earlier)).toEqual(["admin", "viewer"]);
+    const { ops: _ops, "spiffe://site/a": _a, ...later } = earlier;
+    expect(await rolesUnder(later)).toEqual(today);
+    if (credential.kind === "jwt" && credential.ref !== null)
+      expect(await rolesUnder(earlier, "https://other.example")).toContain("the session was revoked");
+  });
+
+  test("of a configured token has the roles that the configuration gives today, and ends with it", async () => {
+    const sha256 = "ab".repeat(32);
+    const { secret } = await openSession(
+      server.deps,
+      { name: "ci", roles: ["admin"], credential: { kind: "configured", ref: sha256 }, address: null, userAgent: "" },
+      { lifetime: hours(1), most: 100 },
+    );
+    const rolesWith = (tokens: readonly KnownToken[]) =>
+      createAuthentication({
+        settings: {
+          ...{ mode: "required", tokens, tokenCache: seconds(5), mtls: { roles: {} } },
+          oidc: {
+            issuer: null,
+            audience: null,
+            jwksUrl: null,
+            jwksFile: null,
+            nameClaim: "sub",
+            rolesClaim: "r",
+            roles: {},
+          },
+        },
+        ...{ access, clock: systemClock },
+        verify: async () => ({ status: "unknown" }),
+        verifySession: (shown) => verifySession(server.deps, shown),
+      })
+        .sessions.identify(secret)
+        .then(
+          ({ roles }) => roles,
+          (error: Error) => error.message,
+        );
+    expect(await rolesWith([{ name: "ci", roles: ["viewer"], sha256 }])).toEqual(["viewer"]);
+    expect(await rolesWith([])).toContain("the session was revoked");
   });
 
   test("is listed for an administrator, who ends it", async () => {

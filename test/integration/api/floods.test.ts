@@ -163,6 +163,9 @@ test("who asks too often is told when to ask again, over RPC and REST", async ()
     code: "resource_exhausted",
     message: expect.stringContaining("limit reached"),
   });
+  const signIn = await refusedOf(() => ask("/auth/session", { method: "POST" }));
+  expect(signIn.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+  expect(await signIn.text()).toContain("limit reached: more than 100 requests a second");
   const rest = await refusedOf(() => ask("/api/v1/nodes"));
   expect(rest.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
   expect(await rest.json()).toMatchObject({ detail: expect.stringContaining("limit reached") });

@@ -87,7 +87,7 @@ const caller = { name: "tester", roles: ["admin"], address: null };
 const signIn = {
   name: "pat",
   roles: ["viewer"],
-  credential: { kind: "jwt", ref: null },
+  credential: { kind: "jwt", ref: "https://id.example", grounds: ["staff"] },
   address: "192.0.2.1",
   userAgent: "a browser",
 } as const;
@@ -262,9 +262,9 @@ export const WRITES = {
     for (const { id } of await deps.db.query<{ id: string }>("select id from tokens"))
       await revokeToken(deps, caller, id);
   },
-  "open a session": (deps) => openSession(deps, signIn, hours(12)),
+  "open a session": (deps) => openSession(deps, signIn, { lifetime: hours(12), most: 1 }),
   "open a session of long ago": async (deps) => {
-    const { id } = await openSession(deps, signIn, hours(12));
+    const { id } = await openSession(deps, signIn, { lifetime: hours(12), most: 1 });
     await deps.db.execute("update console_sessions set expires_at = now() - interval '31 days' where id = $1", [id]);
   },
   "end all sessions": async (deps) => {

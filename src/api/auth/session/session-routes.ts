@@ -2,10 +2,11 @@ import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { AppError } from "../../../kernel/errors.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
-import type { Duration } from "../../../kernel/time/duration.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
-import { openSession, revokeSession } from "../../../services/system/sessions.ts";
+import { openSession, revokeSession, type SessionRules } from "../../../services/system/sessions.ts";
 import { noteAccess } from "../../transport/access/access-log.ts";
+import type { CallQuotas } from "../../transport/limits/call-quotas.ts";
+import { signInCounted } from "../../transport/limits/counted-sign-in.ts";
 import type { Peer } from "../../transport/peer.ts";
 import type { Identify, RequestHeaders } from "../authenticate.ts";
 import { unauthenticated } from "../identity.ts";
@@ -19,7 +20,9 @@ export interface SessionRouteDeps {
   readonly identify: Identify;
   readonly codes: OneTimeCodes;
   readonly clock: Clock;
-  readonly lifetime: Duration;
+  readonly rules: SessionRules;
+  /** What signing in and out counts for, as every request. */
+  readonly quotas: CallQuotas;
   readonly peerOf: (request: FastifyRequest) => Peer;
   /** Told once a session has ended. */
   readonly onRevoked: (id: string) => void;
@@ -61,8 +64,11 @@ export const createSessionRoutes =
   };
 
 async function signIn(request: FastifyRequest, peer: Peer, deps: SessionRouteDeps) {
-  const headers = credentialsOf(request, deps.codes);
-  const { agent, credential, ...identity } = await deps.identify(headers, peer);
+  const { agent, credential, ...identity } = await signInCounted(
+    async () => deps.identify(credentialsOf(request, deps.codes), peer),
+    peer.address,
+    deps.quotas,
+  );
   if (agent !== undefined || credential === undefined)
     throw new AppError("permission_denied", "this credential opens no session: it is no person's", {
       next: "sign in with a token of your own: millwright token create",
@@ -72,8 +78,9 @@ async function signIn(request: FastifyRequest, peer: Peer, deps: SessionRouteDep
   const opened = await openSession(
     deps.services,
     { ...identity, credential, address: peer.address, userAgent },
-    deps.lifetime,
+    deps.rules,
   );
+  for (const id of opened.ended) deps.onRevoked(id);
   return { ...opened, name: identity.name, roles: identity.roles };
 }
 
@@ -101,7 +108,7 @@ async function endSession(secret: string, request: FastifyRequest, deps: Session
   const peer = deps.peerOf(request);
   const headers = new Headers({ cookie: request.headers.cookie ?? "", "sec-fetch-site": "same-origin" });
   try {
-    const { name, roles } = await deps.identify(headers, peer);
+    const { name, roles } = await signInCounted(() => deps.identify(headers, peer), peer.address, deps.quotas);
     const id = secret.split(".", 1)[0] ?? "";
     await revokeSession(deps.services, { name, roles, address: peer.address }, id);
     noteAccess(request.raw, { caller: name });

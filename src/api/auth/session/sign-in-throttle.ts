@@ -26,7 +26,7 @@ export class SignInThrottle {
     if (left <= 0) return;
     if (this.#count(groupOf(address)) < MOST_FAILURES) return;
     const seconds = Math.ceil(left / 1_000);
-    throw new AppError("exhausted", `too many failed sign-ins; try again in ${seconds} s`);
+    throw new AppError("exhausted", `too many failed sign-ins; try again in ${seconds} s`, { retryAfterMs: left });
   }
 
   failed(address: string | null): void {

@@ -27,6 +27,10 @@ export const LIMIT_SETTINGS = {
     default: 200,
     doc: "The same for requests of one address for which nobody has signed in: boots, reports, probes over gRPC, and failed sign-ins. Files are not counted.",
   }),
+  "limits.calls_per_caller": setting(kinds.integer(1, 1_000_000), {
+    default: 100,
+    doc: "Calls of one caller at the same time, to this replica; streams are counted by themselves. More are answered with RESOURCE_EXHAUSTED or 429, and `retry-after`.",
+  }),
   "limits.streams_per_caller": setting(kinds.integer(1, 1_000_000), {
     default: 2_000,
     doc: "Streams (watches and logs) of one caller at the same time, to this replica.",

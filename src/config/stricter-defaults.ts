@@ -23,6 +23,8 @@ const STRICTER: Partial<Record<SettingKey, string>> = {
     "more requests a second of one caller are refused for a moment; a higher value admits programs that need more",
   "limits.requests_per_address":
     "more requests a second of one address without a sign-in are refused for a moment; list proxies in trusted_proxies, or set a higher value",
+  "limits.calls_per_caller":
+    "more calls of one caller at the same time, streams aside, are refused for a moment; a higher value admits them",
   "limits.streams_per_caller":
     "more watches and logs of one caller at the same time are refused; a higher value admits them",
   "limits.streams_per_address": "more streams of one address without a sign-in are refused; a higher value admits them",

@@ -102,7 +102,8 @@ export function createCallFrame({
         const recheck = () => authenticate(context.requestHeader, context.values.get(peerKey), call.method);
         const caller = await signInCounted(recheck, context.values.get(peerKey).address, quotas);
         context.values.set(callerKey, caller);
-        if (quotas && context.method.methodKind !== "unary") onEnd(context.signal, quotas.stream(caller));
+        const isUnary = context.method.methodKind === "unary";
+        if (quotas) onEnd(context.signal, isUnary ? quotas.call(caller) : quotas.stream(caller));
         call.credentials = { first: caller, authenticate: recheck };
       } catch (error) {
         call.refusedTo = refusedCallerOf(error);

@@ -1,6 +1,7 @@
 import type { FieldRef } from "../../kernel/filter/fields.ts";
 import type { Filter } from "../../kernel/filter/filter.ts";
 import type { SortKey } from "../../kernel/filter/order-by.ts";
+import { takeTurn } from "../../kernel/time/turns.ts";
 import type { Queryable } from "./database.ts";
 import { filterSql } from "./filter-sql.ts";
 import { columnsOf, type ListFields } from "./list-fields.ts";
@@ -63,6 +64,9 @@ interface ListingOptions<F extends string, T, Row> {
   readonly parse: (row: Row) => T;
 }
 
+/** Rows that take so long to convert and to send that others wait for it. */
+const LONG_LIST = 100;
+
 export function createListing<F extends string, T, Row extends { id: string }>(
   options: ListingOptions<F, T, Row>,
 ): Listing<F, T> {
@@ -95,6 +99,7 @@ export function createListing<F extends string, T, Row extends { id: string }>(
                 order by ${orderSql(sort)} limit ${Math.floor(query.limit)}${offset}`,
         values,
       });
+      if (rows.length > LONG_LIST) await takeTurn();
       const placeOf = (row: Row & Record<string, string | null>): SortValues =>
         isById ? [idOf(row)] : sort.map((_, at) => row[`place_${at}`] ?? null);
       return rows.map((row, at) => {

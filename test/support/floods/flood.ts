@@ -9,22 +9,24 @@ const [attack = "", httpUrl = "", grpcAddress = "", token = ""] = process.argv.s
 const FROM = "127.0.0.2";
 const PARALLEL = 32;
 
+const AT_ONCE = 48;
+const wide = new http.Agent({ keepAlive: true, maxSockets: AT_ONCE, localAddress: FROM });
 const agent = new http.Agent({ keepAlive: true, maxSockets: PARALLEL, localAddress: FROM });
 
 /** Whatever the answer is: the attacker goes on. */
-const send = (path: string, headers: http.OutgoingHttpHeaders, body = ""): Promise<void> =>
+const send = (path: string, headers: http.OutgoingHttpHeaders, body = "", by = agent): Promise<void> =>
   new Promise((resolve) => {
     const method = body === "" ? "GET" : "POST";
-    const request = http.request(`${httpUrl}${path}`, { method, agent, headers }, (answer) => {
+    const request = http.request(`${httpUrl}${path}`, { method, agent: by, headers }, (answer) => {
       answer.resume().once("close", resolve);
     });
     request.once("error", () => resolve());
     request.end(body);
   });
 
-async function onAndOn(act: () => Promise<void>): Promise<void> {
+async function onAndOn(act: () => Promise<void>, parallel = PARALLEL): Promise<void> {
   await Promise.all(
-    Array.from({ length: PARALLEL }, async () => {
+    Array.from({ length: parallel }, async () => {
       for (;;) await act();
     }),
   );
@@ -91,6 +93,18 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
         { authorization: `Bearer ${token}`, "content-type": "application/json" },
         "{}",
       ),
+    ),
+  // Each a list of a thousand rows.
+  calls_per_caller: () =>
+    onAndOn(
+      () =>
+        send(
+          "/millwright.v1.PlanCatalogService/ListPlans",
+          { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          '{"pageSize":1000}',
+          wide,
+        ),
+      AT_ONCE,
     ),
   requests_per_address: () => onAndOn(() => send("/api/v1/boot?mac=02:00:00:00:00:01", {})),
   failed_sign_ins: () =>

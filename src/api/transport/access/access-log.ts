@@ -61,10 +61,21 @@ export function writeAccess({ log, onAccess }: AccessSink, access: AccessLine): 
 /** A caller who leaves before the answer is through has ended the request: no error of ours, and none of the caller's. */
 const HUNG_UP = 499;
 
+const ends = new WeakMap<Request, (() => void)[]>();
+const over = new WeakSet<Request>();
+
+/** Has something done once the request is over, whether its answer was received or not; at once where it is over already. */
+export function onceOver(request: Request, act: () => void): void {
+  if (over.has(request)) act();
+  else ends.set(request, [...(ends.get(request) ?? []), act]);
+}
+
 /** Writes the line of a request at its end, unless an RPC has written its own by then. */
 export function followAccess(sink: AccessSink, request: Request, response: Response, address: string | null): void {
   const startedAt = performance.now();
   response.once("close", () => {
+    over.add(request);
+    for (const act of ends.get(request) ?? []) act();
     const { isLogged, method, code, caller = null, requestId = "" } = notes.get(request) ?? {};
     if (isLogged) return;
     const isAnswered = "stream" in response ? response.stream.writableFinished : response.writableFinished;

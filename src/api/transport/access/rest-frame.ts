@@ -4,7 +4,7 @@ import { refusedCallerOf } from "../../auth/refused-caller.ts";
 import type { RouteDeps } from "../../rest/route.ts";
 import type { ApiLimits } from "../limits/api-limits.ts";
 import { signInCounted } from "../limits/counted-sign-in.ts";
-import { isHungUp, noteAccess } from "./access-log.ts";
+import { isHungUp, noteAccess, onceOver } from "./access-log.ts";
 
 /** What every route passes through: its caller signs in, and what is a bug gets a reference. Both are in the log. */
 export const createRestFrame = (
@@ -18,6 +18,7 @@ export const createRestFrame = (
       const signIn = () => authenticate(new Headers(headers as Record<string, string>), peer, route);
       const caller = await signInCounted(signIn, peer.address, limits.quotas);
       noteAccess(raw, { caller: caller.name });
+      onceOver(raw, limits.quotas.call(caller));
       return caller;
     } catch (error) {
       noteAccess(raw, { caller: refusedCallerOf(error) });

@@ -26,6 +26,7 @@ export const WIDE_LIMITS: LimitRules = {
   connectionsPerAddress: 20_000,
   requestsPerCaller: 1_000_000,
   requestsPerAddress: 1_000_000,
+  callsPerCaller: 1_000_000,
   streamsPerCaller: 1_000_000,
   streamsPerAddress: 1_000_000,
   unreadBytes: 2 ** 40,

@@ -6,7 +6,13 @@ import { LimitLedger } from "./limit-ledger.ts";
 function quotasUnderTest() {
   const refused: string[] = [];
   const ledger = new LimitLedger({ log: silentLog, refused: (limit) => refused.push(limit) });
-  const rules = { requestsPerCaller: 4, requestsPerAddress: 2, streamsPerCaller: 3, streamsPerAddress: 1 };
+  const rules = {
+    requestsPerCaller: 4,
+    requestsPerAddress: 2,
+    callsPerCaller: 2,
+    streamsPerCaller: 3,
+    streamsPerAddress: 1,
+  };
   const isExempt = (address: string) => address === "127.0.0.1";
   const quotas = new CallQuotas({ ...rules, isExempt }, ledger, { monotonic: () => 0 });
   const admitted = (who: { name: string | null; address: string | null }, calls: number) => {
@@ -45,6 +51,27 @@ test("says when to call again, and how the limit is raised", () => {
       detail: { retryAfterMs: 250, next: expect.stringContaining("limits.requests_per_caller") },
     }),
   );
+});
+
+test("a call keeps its place until it is over; streams, and calls that nobody signed in for, take none", () => {
+  const { quotas, refused, ledger } = quotasUnderTest();
+  const kim = { name: "kim", address: "192.0.2.1" };
+  const [first] = [quotas.call(kim), quotas.call(kim)];
+  quotas.stream(kim);
+  expect(() => quotas.call(kim)).toThrow(
+    expect.objectContaining({
+      message: "limit reached: 2 calls are under way from 'kim' already",
+      detail: { retryAfterMs: 1_000, next: expect.stringContaining("limits.calls_per_caller") },
+    }),
+  );
+  expect(ledger.readings()).toContainEqual({ limit: "calls_per_caller", current: 2, most: 2 });
+  quotas.call({ name: "pat", address: "192.0.2.1" });
+  for (let n = 0; n < 10; n += 1) quotas.call({ name: null, address: "192.0.2.1" });
+  first();
+  first();
+  quotas.call(kim);
+  expect(() => quotas.call(kim)).toThrow("limit reached");
+  expect(refused).toEqual(["calls_per_caller", "calls_per_caller"]);
 });
 
 test("a stream keeps its place until it ends, once", () => {

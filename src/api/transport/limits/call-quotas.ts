@@ -1,6 +1,7 @@
 import { AppError } from "../../../kernel/errors.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import type { Caller } from "../../../services/call/caller.ts";
+import { refusedTo } from "../../auth/refused-caller.ts";
 import { addressGroup } from "./client-address.ts";
 import type { Limit, LimitLedger } from "./limit-ledger.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -10,6 +11,8 @@ export interface QuotaRules {
   readonly requestsPerCaller: number;
   /** A second, from where nobody has signed in. */
   readonly requestsPerAddress: number;
+  /** Calls that are no streams, at the same time. */
+  readonly callsPerCaller: number;
   readonly streamsPerCaller: number;
   /** Of those that nobody has signed in for. */
   readonly streamsPerAddress: number;
@@ -21,13 +24,24 @@ type Who = Pick<Caller, "name" | "address">;
 /** So many seconds' worth of requests may come at once: people and their scripts come in bursts. */
 const BURST_SECONDS = 5;
 
-/** What one caller, or one address where nobody has signed in, may ask for: requests a second, and streams at the same time. */
+/** What is counted as long as it is open. */
+const HELD = ["calls_per_caller", "streams_per_caller", "streams_per_address"] as const;
+type Held = (typeof HELD)[number];
+
+/**
+ * What one caller, or one address where nobody has signed in, may ask for: requests a second, and streams and other calls at the same time.
+ * Calls without a sign-in are short, and bounded by their rate alone.
+ */
 export class CallQuotas {
   readonly #rules: QuotaRules;
   readonly #ledger: LimitLedger;
   readonly #ofCallers: RateLimiter;
   readonly #ofAddresses: RateLimiter;
-  readonly #streams = { streams_per_caller: new Map<string, number>(), streams_per_address: new Map<string, number>() };
+  readonly #open: Readonly<Record<Held, Map<string, number>>> = {
+    calls_per_caller: new Map(),
+    streams_per_caller: new Map(),
+    streams_per_address: new Map(),
+  };
 
   constructor(rules: QuotaRules, ledger: LimitLedger, clock: Pick<Clock, "monotonic">) {
     this.#rules = rules;
@@ -37,8 +51,7 @@ export class CallQuotas {
     this.#ofAddresses = limiter(rules.requestsPerAddress);
     ledger.show("requests_per_caller", this.#ofCallers.burst, () => this.#ofCallers.fullest());
     ledger.show("requests_per_address", this.#ofAddresses.burst, () => this.#ofAddresses.fullest());
-    for (const limit of ["streams_per_caller", "streams_per_address"] as const)
-      ledger.show(limit, this.#mostStreams(limit), () => Math.max(0, ...this.#streams[limit].values()));
+    for (const limit of HELD) ledger.show(limit, this.#most(limit), () => fullestOf(this.#open[limit]));
   }
 
   /** Counts a request; throws `exhausted` where there are too many. */
@@ -51,28 +64,30 @@ export class CallQuotas {
     if (wait === undefined) return;
     this.#ledger.refuse(limit, { caller: name, address });
     const perSecond = name === null ? this.#rules.requestsPerAddress : this.#rules.requestsPerCaller;
-    throw exhausted(
-      limit,
-      `more than ${perSecond} requests a second from ${name === null ? "this address" : `'${name}'`}`,
-      wait,
-    );
+    throw refusedTo(exhausted(limit, `more than ${perSecond} requests a second from ${whoseIs(name)}`, wait), name);
   }
 
-  /** Counts a stream until the answer is called; throws `exhausted` where there are too many. */
-  stream({ name, address }: Who): () => void {
-    const limit = name === null ? "streams_per_address" : "streams_per_caller";
-    const key = name ?? this.#counted(address);
-    if (key === undefined) return () => {};
-    const open = this.#streams[limit];
+  /** Counts a call that is no stream until the answer is called; throws `exhausted` where there are too many. */
+  call(who: Who): () => void {
+    return who.name === null ? () => {} : this.#hold("calls_per_caller", who, who.name);
+  }
+
+  /** The same for a stream. */
+  stream(who: Who): () => void {
+    const { name, address } = who;
+    if (name !== null) return this.#hold("streams_per_caller", who, name);
+    const key = this.#counted(address);
+    return key === undefined ? () => {} : this.#hold("streams_per_address", who, key);
+  }
+
+  #hold(limit: Held, { name, address }: Who, key: string): () => void {
+    const open = this.#open[limit];
     const count = open.get(key) ?? 0;
-    const most = this.#mostStreams(limit);
+    const most = this.#most(limit);
     if (count >= most) {
       this.#ledger.refuse(limit, { caller: name, address });
-      throw exhausted(
-        limit,
-        `${most} streams are open from ${name === null ? "this address" : `'${name}'`} already`,
-        STREAM_WAIT,
-      );
+      const { what, wait } = REFUSED[limit];
+      throw refusedTo(exhausted(limit, `${most} ${what} from ${whoseIs(name)} already`, wait), name);
     }
     open.set(key, count + 1);
     let isOpen = true;
@@ -90,13 +105,30 @@ export class CallQuotas {
     return address === null || this.#rules.isExempt(address) ? undefined : addressGroup(address);
   }
 
-  #mostStreams(limit: "streams_per_caller" | "streams_per_address"): number {
-    return limit === "streams_per_caller" ? this.#rules.streamsPerCaller : this.#rules.streamsPerAddress;
+  #most(limit: Held): number {
+    const { callsPerCaller, streamsPerCaller, streamsPerAddress } = this.#rules;
+    return {
+      calls_per_caller: callsPerCaller,
+      streams_per_caller: streamsPerCaller,
+      streams_per_address: streamsPerAddress,
+    }[limit];
   }
 }
 
-/** Nobody knows when another stream ends. */
-const STREAM_WAIT = 5_000;
+function fullestOf(open: ReadonlyMap<string, number>): number {
+  let most = 0;
+  for (const count of open.values()) most = Math.max(most, count);
+  return most;
+}
+
+/** Nobody knows when another one ends; calls are shorter than streams. */
+const REFUSED: Readonly<Record<Held, { readonly what: string; readonly wait: number }>> = {
+  calls_per_caller: { what: "calls are under way", wait: 1_000 },
+  streams_per_caller: { what: "streams are open", wait: 5_000 },
+  streams_per_address: { what: "streams are open", wait: 5_000 },
+};
+
+const whoseIs = (name: string | null): string => (name === null ? "this address" : `'${name}'`);
 
 const exhausted = (limit: Limit, what: string, wait: number): AppError =>
   new AppError("exhausted", `limit reached: ${what}`, {

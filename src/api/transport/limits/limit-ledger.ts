@@ -14,6 +14,7 @@ const LIMITS = [
   "discovered_per_address",
   "requests_per_caller",
   "requests_per_address",
+  "calls_per_caller",
   "streams_per_caller",
   "streams_per_address",
   "unread_bytes",

@@ -4,7 +4,7 @@ import { findForeignWords, stepKindsOf, technologiesOf } from "./check/executor-
 import { findCrowdedFolders, judgeLength, judgeName } from "./check/file-rules.ts";
 import { importsOf } from "./check/imports.ts";
 import { findBreakingChanges } from "./check/landed-contract.ts";
-import { findRewrittenMigrations } from "./check/landed-migrations.ts";
+import { findRewrittenMigrations, findTakingMigrations } from "./check/landed-migrations.ts";
 import { judgeImport } from "./check/layers.ts";
 import { findBrokenLinks } from "./check/links.ts";
 import { findMessageReaders } from "./check/message-readers.ts";
@@ -33,6 +33,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "contract lint": () => tool("buf", "lint"),
   "contract breaks nobody": () => findBreakingChanges(root),
   "migrations stay as they landed": () => findRewrittenMigrations(),
+  "migrations only add": () => findTakingMigrations(),
   dependencies: async () => findBadDependencies(await readLockFile(root), await readManifest(root)),
   layers: async () => (await files).flatMap(importsOf).flatMap((each) => judgeImport(each) ?? []),
   "the executor names no provider, target or step": async () => {

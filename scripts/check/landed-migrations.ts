@@ -20,7 +20,7 @@ async function readLanded(folder: string): Promise<Landed> {
 
 /**
  * What a database of the landed version could not be migrated with: a landed migration that is gone, has another number or says
- * something else, and a number that must not be used again. `npm run contract:land` renews the list; additions break nobody.
+ * something else, a new one that comes before it, and a number that must not be used again. `npm run contract:land` renews the list; additions break nobody.
  */
 export async function findRewrittenMigrations(folder: string = MIGRATIONS): Promise<readonly string[]> {
   const { retired, landed } = await readLanded(folder);
@@ -36,7 +36,34 @@ export async function findRewrittenMigrations(folder: string = MIGRATIONS): Prom
   const reused = present
     .filter(({ id }) => retired.includes(numberOf(id)))
     .map(({ id }) => `migrations/${id}.sql: number ${numberOf(id)} must never be used; take a higher one`);
-  return [...rewritten, ...reused];
+  const newest = Object.keys(landed).toSorted().at(-1) ?? "";
+  const late = present
+    .filter(({ id }) => landed[id] === undefined && id < newest && !retired.includes(numberOf(id)))
+    .map(
+      ({ id }) =>
+        `migrations/${id}.sql comes before ${newest}, which has landed: databases refuse it; take a higher number`,
+    );
+  return [...rewritten, ...reused, ...late];
+}
+
+/** From here on an earlier server may run beside the next one. */
+const FIRST_THAT_ONLY_ADDS = "0100";
+const TAKES_AWAY =
+  /\b(drop\s+(table|column|view|type)|rename\s+(to|column)|alter\s+column\s+\w+\s+(set\s+not\s+null|(set\s+data\s+)?type))\b/i;
+
+/**
+ * A server of the version before goes on while the next one has migrated, and may be restarted then: what it reads and writes must stay. What is
+ * taken away a version later says so, and why, since it ends the servers before.
+ */
+export async function findTakingMigrations(folder: string = MIGRATIONS): Promise<readonly string[]> {
+  return (await readMigrations(folder)).flatMap(({ id, sql, endsEarlier }) => {
+    if (numberOf(id) < FIRST_THAT_ONLY_ADDS || endsEarlier) return [];
+    const [found] = TAKES_AWAY.exec(sql.replaceAll(/--.*$/gm, "")) ?? [];
+    if (found === undefined) return [];
+    return [
+      `migrations/${id}.sql: "${found}" breaks servers of the version before; add only, or say "-- Ends earlier servers: <why>" at its top`,
+    ];
+  });
 }
 
 /** The migrations that there are have landed. */

@@ -17,6 +17,7 @@ export type Loader = Batcher<string, Seen>;
 /** Loads the things that many passes ask for at the same time with one query; one that breaks the query is found and set aside. */
 export function createLoader(db: Database, stores: ThingStores, kind: string): Loader {
   const store = storeOf(stores, kind);
+  const { states } = store.lifecycle;
   async function load(ids: readonly string[]) {
     const loaded: Loaded<Thing> = await store.load(db, [...new Set(ids)]);
     const things = new Map(loaded.things.map((thing) => [thing.id, thing]));
@@ -24,6 +25,7 @@ export function createLoader(db: Database, stores: ThingStores, kind: string): L
     return ids.map((id) => {
       const thing = things.get(id);
       const unreadable = unreadables.get(id);
+      if (thing && states[thing.state.name] === undefined) return ofLaterVersion(thing);
       return { ...(thing && { thing }), ...(unreadable && { unreadable }) };
     });
   }
@@ -38,3 +40,8 @@ export function createLoader(db: Database, stores: ThingStores, kind: string): L
       }),
   });
 }
+
+/** A later version has given the kind another state. */
+const ofLaterVersion = ({ state }: Thing): Seen => ({
+  unreadable: { error: `this server does not know the state ${state.name}`, isForAnother: true },
+});

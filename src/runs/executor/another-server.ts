@@ -11,7 +11,8 @@ const ASK_AGAIN: Duration = seconds(10);
 const COMES_WITHIN: Duration = minutes(15);
 
 /** Another replica, of the version that started the run, takes it up; or this one does once it is replaced. */
-export const leaveToAnotherServer = (why: string): PassOutcome => waitFor(why, ASK_AGAIN);
+export const leaveToAnotherServer = (why: string): PassOutcome =>
+  waitFor(why, ASK_AGAIN, { cause: { code: "not_on_this_server" } });
 
 /** Whether a run that is being canceled may still be left to another server. */
 export function mayAnotherServerCome({ cancelRequestedAt, facts }: RunThing, { clock }: RunContext): boolean {

@@ -13,6 +13,8 @@ import { failPoint } from "./fail-points.ts";
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, "..", "..", "..", "migrations");
 
 const OLDEST_SERVER = 14;
+/** At the top of a migration that takes away what the version before needs, with why. */
+const ENDS_EARLIER = /^-- Ends earlier servers: ./m;
 /** Any number will do, as long as all replicas take the same and nothing else does. */
 const LOCK_KEY = "6011957130427183629";
 const LOCK_POLL_MS = 100;
@@ -22,6 +24,13 @@ export interface Migration {
   readonly id: string;
   readonly sql: string;
   readonly checksum: string;
+  /** Servers of the version before cannot work with what it leaves. All others only add. */
+  readonly endsEarlier: boolean;
+}
+
+interface Applied {
+  readonly checksum: string;
+  readonly endsEarlier: boolean;
 }
 
 export interface MigrateOptions {
@@ -35,6 +44,9 @@ export interface MigrateOptions {
  *
  * Replicas may all call it at once: one applies, the others wait for it. The lock belongs to the connection, so that a
  * replica killed in the middle lets go of it, and its unfinished migration is rolled back.
+ *
+ * A database that a later version has migrated is left as it is, and served, as long as its migrations only add: so a replica that is
+ * replaced last may restart until then, and a version can be rolled back.
  */
 export async function migrate(config: DatabaseConfig, options: MigrateOptions): Promise<readonly string[]> {
   const { log, signal, directory = MIGRATIONS_DIRECTORY } = options;
@@ -49,7 +61,11 @@ export async function migrate(config: DatabaseConfig, options: MigrateOptions): 
     await client.connect();
     await requireSupportedServer(client);
     await takeLock(client, log, signal);
-    const pending = pendingMigrations(migrations, await appliedMigrations(client));
+    const applied = await appliedMigrations(client);
+    const pending = pendingMigrations(migrations, applied);
+    const later = laterMigrations(migrations, applied);
+    if (later.length > 0)
+      log.info({ migrations: later }, "a later version has migrated the database; this one works on it");
     for (const migration of pending) {
       signal?.throwIfAborted();
       await apply(client, migration);
@@ -99,19 +115,28 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
     files.map(async (file) => {
       // Line ends are not content: a checkout that changed them did not change the migration.
       const sql = (await readFile(join(directory, file), "utf8")).replaceAll("\r\n", "\n");
-      return { id: file.slice(0, -".sql".length), sql, checksum: createHash("sha256").update(sql).digest("hex") };
+      const checksum = createHash("sha256").update(sql).digest("hex");
+      return { id: file.slice(0, -".sql".length), sql, checksum, endsEarlier: ENDS_EARLIER.test(sql) };
     }),
   );
+}
+
+/** What a later version has applied: all of it comes after what this one knows. */
+function laterMigrations(migrations: readonly Migration[], applied: ReadonlyMap<string, Applied>): readonly string[] {
+  const newest = migrations.at(-1)?.id ?? "";
+  return [...applied.keys()].filter((id) => id > newest).sort();
 }
 
 /** What is left to apply; refuses a database whose past is not ours. */
 function pendingMigrations(
   migrations: readonly Migration[],
-  applied: ReadonlyMap<string, string>,
+  applied: ReadonlyMap<string, Applied>,
 ): readonly Migration[] {
   const known = new Map(migrations.map((migration) => [migration.id, migration]));
-  for (const [id, checksum] of applied) {
+  const later = new Set(laterMigrations(migrations, applied));
+  for (const [id, { checksum, endsEarlier }] of applied) {
     const migration = known.get(id);
+    if (migration === undefined && later.has(id) && !endsEarlier) continue;
     if (migration === undefined) {
       throw new AppError(
         "failed_precondition",
@@ -169,7 +194,7 @@ async function takeLock(client: pg.Client, log: Log, signal: AbortSignal | undef
   }
 }
 
-async function appliedMigrations(client: pg.Client): Promise<ReadonlyMap<string, string>> {
+async function appliedMigrations(client: pg.Client): Promise<ReadonlyMap<string, Applied>> {
   await client.query(
     `CREATE TABLE IF NOT EXISTS schema_migrations (
        id         text        PRIMARY KEY,
@@ -180,16 +205,20 @@ async function appliedMigrations(client: pg.Client): Promise<ReadonlyMap<string,
   return readApplied(client);
 }
 
-async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ id: string; checksum: string }>("SELECT id, checksum FROM schema_migrations");
-  return new Map(rows.map(({ id, checksum }) => [id, checksum]));
+/** Before migration 0108 the table does not say which migrations end earlier servers: none did. */
+async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, Applied>> {
+  const { rows } = await client.query<Applied & { id: string }>(
+    `SELECT m.id, m.checksum, coalesce((to_jsonb(m) ->> 'ends_earlier')::boolean, false) AS "endsEarlier" FROM schema_migrations m`,
+  );
+  return new Map(rows.map(({ id, ...applied }) => [id, applied]));
 }
 
-async function apply(client: pg.Client, { id, sql, checksum }: Migration): Promise<void> {
+async function apply(client: pg.Client, { id, sql, checksum, endsEarlier }: Migration): Promise<void> {
   try {
     await client.query("BEGIN");
     await client.query(sql);
     await client.query("INSERT INTO schema_migrations (id, checksum) VALUES ($1, $2)", [id, checksum]);
+    if (endsEarlier) await client.query("UPDATE schema_migrations SET ends_earlier = true WHERE id = $1", [id]);
     failPoint("migrate:applied");
     await client.query("COMMIT");
   } catch (error) {

@@ -92,15 +92,37 @@ test("a migration changed after it was applied is refused; other line ends are n
   await expect(migrateNow()).rejects.toThrow("migration 0001_a was changed after it had been applied");
 });
 
-test("a database from a newer version is refused and left alone", async () => {
-  write("0001_a.sql", "CREATE TABLE a ();");
+const MARKS = "alter table schema_migrations add column ends_earlier boolean not null default false;";
+
+test("a database that a later version has added to is worked on, and left as it is", async () => {
+  write("0001_a.sql", MARKS);
   write("0002_b.sql", "CREATE TABLE b ();");
   await migrateNow();
   renameSync(join(directory, "0002_b.sql"), join(directory, "later"));
+  const told: string[] = [];
+  const log = { ...silentLog, info: (_: object, message: string) => told.push(message) };
+  expect(await migrate(database.url, { log, directory })).toEqual([]);
+  expect(told).toEqual(["a later version has migrated the database; this one works on it"]);
+  expect(await planMigrations(database.url, { directory })).toEqual([]);
+  expect(await tables()).toEqual(["b", "schema_migrations"]);
+  // What this one would still apply came before that: the two have not the same past.
+  write("0001_z.sql", "CREATE TABLE z ();");
+  rmSync(join(directory, "0001_a.sql"));
+  await expect(migrateNow()).rejects.toThrow("which this version of Millwright does not know");
+});
+
+test("a database from which a later version has taken something away is refused and left alone", async () => {
+  write("0001_a.sql", MARKS);
+  write("0002_b.sql", "-- Ends earlier servers: they read what is dropped here.\nCREATE TABLE b ();");
+  write("0003_c.sql", "CREATE TABLE c ();");
+  await migrateNow();
+  renameSync(join(directory, "0002_b.sql"), join(directory, "later"));
+  renameSync(join(directory, "0003_c.sql"), join(directory, "even later"));
   await expect(migrateNow()).rejects.toMatchObject({
     kind: "failed_precondition",
     message: "the database has migration 0002_b, which this version of Millwright does not know",
   });
+  expect(await tables()).toEqual(["b", "c", "schema_migrations"]);
 });
 
 test("a migration that comes late, before one already applied, is refused", async () => {

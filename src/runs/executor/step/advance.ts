@@ -7,6 +7,7 @@ import { leftOf } from "../../model/next-attempt.ts";
 import { attemptsOf, type Step } from "../../model/plan/plan.ts";
 import type { StepStatus } from "../../model/run.ts";
 import { type AnyStep, type ProbeReport, readProbe } from "../../model/step.ts";
+import { leaveToAnotherServer } from "../another-server.ts";
 import { cleanUpBefore } from "../clean-up-before.ts";
 import { isNotOfTheStep, isShutOut, mayPass, StillOpen } from "../failure-causes.ts";
 import { isForRestartToCome } from "../next-boot.ts";
@@ -52,23 +53,11 @@ export async function workOn(
   }
 }
 
-/** While replicas are replaced, another one may know the kind. Its time runs meanwhile: a kind that nobody knows fails in the end. */
-function leaveUnknown(work: Work): PassOutcome {
-  const { step, visit, context } = work;
-  const { kind } = step;
-  const message = `this server does not know the step kind ${kind}`;
-  const failure = new StepFailure("not_on_this_server", message, {
-    disposition: "fail",
-    facts: { what: "step kind", name: kind },
-  });
-  if (visits.isOverdue(visit, step, context.clock)) throw failure;
-  return waitIn(work, { message, cause: causeOf(failure) });
-}
-
 async function attempt(work: Work): Promise<PassOutcome | Proven> {
   const { run, step, visit, context, log } = work;
   const kind = context.steps.get(step.kind);
-  if (!kind) return leaveUnknown(work);
+  // Nothing is written: how long it waits, and whether it has failed, is for those to say who know it. People can cancel the run.
+  if (!kind) return leaveToAnotherServer(`${step.name}: this server does not know the step kind ${step.kind}`);
   checkCapable(kind, step, context.provider);
   const base = stepContext(run, step, context, log, visit.round);
   if (visit.evidence !== null) return goOn(work, kind, { ...base, evidence: visit.evidence, receipt: visit.receipt });

@@ -1,7 +1,9 @@
 import { describeDuration, seconds } from "../../src/kernel/time/duration.ts";
-import { FAILURE_CLASSES, type FailureClass } from "../../src/lifecycles/fleet-node/failure-classes.ts";
+import { FAILURE_CLASSES, type FailureClass, specOf } from "../../src/lifecycles/fleet-node/failure-classes.ts";
+import { LACKS, type Lack } from "../../src/lifecycles/fleet-node/lacks.ts";
 import { serverSteps } from "../../src/runs/steps/index.ts";
 import { FAILURES_OF_CALLS, type StageRow } from "../../src/runs/workflows/fleet/stage-row.ts";
+import { FLEET_DECOMMISSION } from "../../src/runs/workflows/fleet/words.ts";
 import { planOfWorkflow, roundsOf, type Workflow, waysFrom } from "../../src/runs/workflows/workflow.ts";
 import { code, page, pageHead, table } from "./markdown.ts";
 
@@ -53,16 +55,32 @@ export function stagesPage({ title, source, workflow, rows }: Described): string
       ]),
     ),
     "## Failure classes",
-    "`fleet show` prints the first action as a command. [Causes](../reference/causes.md) say what comes before it.",
+    "`fleet show` prints one command at a time, which can be run as it is printed. What Millwright itself lacks comes first, as long as it lacks it. After that, the action is printed. [Causes](../reference/causes.md) say what people see to elsewhere.",
     table(
-      ["Class", "Trigger", "State of the job", "First action"],
+      ["Class", "Trigger", "State of the job", "Comes first, where it is so", "Action"],
       classesOf(Object.values(rows), isCalling).map((name) => {
-        const { trigger, jobState, action } = FAILURE_CLASSES[name];
-        return [code(name), trigger, code(jobState), code(action)];
+        const { trigger, jobState, action, lacks = [] } = specOf(name);
+        const first = lacks.filter((lack) => appliesTo(lack, workflow)).map(lackText);
+        return [code(name), trigger, code(jobState), first.join("<br>"), code(action)];
       }),
     ),
   );
 }
+
+const NAMES = {
+  ...{ node: "NODE", site: "SITE", machine: "MACHINE" },
+  ...{ address: "ADDRESS", bundle: "BUNDLE", allocation: "ALLOCATION" },
+};
+
+function lackText(lack: Lack): string {
+  const { what, command } = LACKS[lack];
+  const line = command(NAMES).replace(/^millwright /, "");
+  return line === "" ? what : `${what}: ${code(line)}`;
+}
+
+/** An onboarding creates its machine again. */
+const appliesTo = (lack: Lack, { kind }: Workflow): boolean =>
+  lack !== "machine_to_deploy" || kind === FLEET_DECOMMISSION;
 
 /** In the order of the list. */
 function classesOf(rows: readonly StageRow[], isCalling: (row: StageRow) => boolean): readonly FailureClass[] {

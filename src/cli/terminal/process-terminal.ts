@@ -30,6 +30,7 @@ const sinkOf = (stream: NodeJS.WriteStream): Sink => ({
 });
 
 async function readAll(): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write("Reading from the terminal; Ctrl-D ends the input.\n");
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString("utf8");

@@ -36,6 +36,21 @@ export async function readBmcPassword(
   );
 }
 
+/** A secret from a file, or from standard input where the file is `-`: at a terminal it is asked for, and not shown. */
+export async function readSecretFile(
+  session: Session,
+  file: string,
+  { option, question }: { readonly option: string; readonly question: string },
+): Promise<string> {
+  const { stdin, stderr } = session.terminal;
+  if (file !== "-") {
+    const text = readTextFile(file);
+    if (text === undefined) throw new UsageError(`${option}: ${file} does not exist`);
+    return text;
+  }
+  return stdin.isTTY && stderr.isTTY ? stdin.ask(`${question}: `, { hidden: true }) : stdin.readAll();
+}
+
 /** Editors and echo end files with a line break, which is no part of the password. */
 function firstLine(text: string, field: string): string {
   const password = text.replace(/\r?\n$/, "");

@@ -4,19 +4,21 @@ import type { CauseSpec } from "../causes.ts";
 export const FLEET_CAUSES = {
   site_unavailable: {
     doc: "The MAAS site of the node is disabled, or not on record.",
-    helps: "Enable the site, or add it again: fleet site update, fleet site add; then retry the stage.",
+    helps: "Enable the site: fleet site update SITE --enable; then retry the stage.",
     disposition: "intervene",
     facts: ["what", "name"],
   },
   bundle_missing: {
     doc: "The bootstrap bundle that the profile names is not on this server, or makes no valid user data.",
-    helps: "Create the bundle, or set another one in the profile; then rerun.",
+    helps:
+      "Create the bundle under the name that the profile had when the job began: cloud-init create NAME --file -; then rerun.",
     disposition: "intervene",
     facts: ["name"],
   },
   image_missing: {
     doc: "MAAS has no image of the series that the profile names.",
-    helps: "Import the image in MAAS, or set another distro_series in the profile; then retry the stage.",
+    helps:
+      "Import the image in MAAS; then retry the stage. A job keeps the distro_series that its profile had when it began.",
     disposition: "intervene",
     facts: ["name"],
   },
@@ -35,7 +37,8 @@ export const FLEET_CAUSES = {
   },
   machine_deleted_in_maas: {
     doc: "Somebody deleted the machine in MAAS while the workflow needed it.",
-    helps: "Find out who deleted it, and why; then begin again from clean: the machine is created again.",
+    helps:
+      "Find out who deleted it, and why; then begin an onboarding again from clean: the machine is created again. A reimage has nothing to deploy: remove the node (full_decommission), and onboard the server as a new one.",
     disposition: "intervene",
     facts: ["name"],
   },
@@ -71,7 +74,7 @@ export const FLEET_CAUSES = {
   },
   roce_assignment_missing: {
     doc: "The profile assigns RoCE addresses, and the site has none for this node, or the machine lacks the port.",
-    helps: "Import the assignments of the site: fleet roce import; then retry the stage.",
+    helps: "Import the assignments of the site: fleet roce import --site SITE --file -; then retry the stage.",
     disposition: "intervene",
     facts: ["name", "shown"],
   },
@@ -134,7 +137,8 @@ export const FLEET_CAUSES = {
   },
   allocation_in_use: {
     doc: "An allocation on the node could not be released.",
-    helps: "Release the allocation: fleet allocation force-release; then retry the stage.",
+    helps:
+      "Release the allocation: fleet allocation release, or force-release where that failed; then retry the stage.",
     disposition: "intervene",
     facts: ["name"],
   },
@@ -170,7 +174,8 @@ export const FLEET_CAUSES = {
   },
   erase_failed: {
     doc: "MAAS could not erase the disks of the machine.",
-    helps: "Mend the disks, or let the profile release without erasing; then retry the stage.",
+    helps:
+      "Mend the disks; then retry the stage. To release without erasing, set release_fallback_no_erase in the profile, and decommission the node again.",
     disposition: "intervene",
     facts: ["shown"],
   },

@@ -121,8 +121,12 @@ const INDIFFERENT: ReadonlySet<FleetNodeState> = new Set(["bootstrap_issued", "q
 export const isSameServer = (known: string | null, { serial }: Pick<MaasMachine, "serial">): boolean =>
   known === null || serial === null || known.toLowerCase() === serial.toLowerCase();
 
-/** What helps first, as a command. */
-export function remedyOfDrift({ id, site }: Pick<FleetNode, "id" | "site">, reason: DriftReason): string {
+/** What people do where no command of ours helps first. */
+export const MENDED_IN_MAAS =
+  "put that right in MAAS: once the machine is Deployed there, a quarantined node can be recovered";
+
+/** What helps first, as a command; null: nothing of ours, until people have been at the machine in MAAS. */
+export function remedyOfDrift({ id, site }: Pick<FleetNode, "id" | "site">, reason: DriftReason): string | null {
   switch (reason) {
     case "machine_deleted_in_maas":
     case "identity_mismatch":
@@ -137,6 +141,6 @@ export function remedyOfDrift({ id, site }: Pick<FleetNode, "id" | "site">, reas
     case "failed_in_maas":
     case "not_usable_in_maas":
     case "commissioned_in_maas":
-      return `millwright fleet show ${id}`;
+      return null;
   }
 }

@@ -4,8 +4,9 @@ import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import { fleetNodeStore } from "../../store/fleet/nodes.ts";
 import { type FleetObservation, findObservations } from "../../store/fleet/observations.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { viewNode } from "../fleet/nodes.ts";
 import { explainAnyThing } from "./any-thing.ts";
-import { type Explanation, inOrder, type NextCommand } from "./explanation.ts";
+import { type Explanation, inOrder, type NextCommand, say } from "./explanation.ts";
 
 const KIND = fleetNodeStore.lifecycle.kind;
 
@@ -17,12 +18,19 @@ export async function explainFleetNode(deps: ServiceDeps, id: string): Promise<E
   const observation = (await findObservations(deps.db, [id])).get(id);
   const drift = driftOfNode(node, observation);
   const why = whyQuarantined(node);
+  const { next } = await viewNode(deps, id);
   const seen = observation && observation.systemId === node.facts.systemId ? describe(observation, nowOf(deps)) : "";
   return {
     ...base,
     headline: why === "" ? base.headline : `${base.headline}: ${why}`,
     doing: [base.doing, seen].filter((text) => text !== "").join(" "),
-    nextCommands: inOrder([...(drift === undefined ? [] : [remedy(node, drift)]), ...base.nextCommands]),
+    // As `fleet show` says it.
+    nextCommands: inOrder([
+      ...(next.command === "" ? [] : [next]),
+      ...(drift === undefined ? [] : remedies(node, drift)),
+      say(`fleet show ${id}`, "shows its job, its stage, and what MAAS and its agent said last"),
+      ...base.nextCommands,
+    ]),
   };
 }
 
@@ -37,10 +45,10 @@ function whyQuarantined({ state, facts: { quarantineReason } }: FleetNode): stri
   return isDriftReason(quarantineReason) ? DRIFT_REASONS[quarantineReason] : quarantineReason;
 }
 
-const remedy = (node: FleetNode, reason: DriftReason): NextCommand => ({
-  command: remedyOfDrift(node, reason),
-  why: DRIFT_REASONS[reason],
-});
+function remedies(node: FleetNode, reason: DriftReason): NextCommand[] {
+  const command = remedyOfDrift(node, reason);
+  return command === null ? [] : [{ command, why: DRIFT_REASONS[reason] }];
+}
 
 function describe({ systemId, observed, statusName, drift, seenAt, failure }: FleetObservation, now: Date): string {
   const ago = describeDuration(

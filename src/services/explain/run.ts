@@ -1,15 +1,24 @@
 import type { Cause, CauseCode } from "../../kernel/causes.ts";
 import { causeInDetails } from "../../kernel/stored-cause.ts";
+import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
 import { isActive, isDone, machineOf, type Run, type StepStatus } from "../../runs/model/run.ts";
 import { loadInstalls } from "../../store/install/installs.ts";
 import { listLastErrors } from "../../store/run/logs.ts";
 import { listRuns } from "../../store/run/runs.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
+import { viewNode } from "../fleet/nodes.ts";
 import { type MachineView, viewMachine } from "../machine/view.ts";
 import { getRun } from "../run/read.ts";
 import { nameTrouble, type Trouble, troubleOf } from "./causes.ts";
 import { findClaimsInTheWay } from "./claims-in-the-way.ts";
-import { type ClaimLink, type Explanation, explainHolder, inOrder, type LastFailure } from "./explanation.ts";
+import {
+  type ClaimLink,
+  type Explanation,
+  explainHolder,
+  inOrder,
+  type LastFailure,
+  type NextCommand,
+} from "./explanation.ts";
 import { findNextPass, iso, type NextPass } from "./next-pass.ts";
 import {
   type DecidingRuns,
@@ -79,12 +88,21 @@ export async function explainRun(deps: ServiceDeps, id: string, isNamedByParent 
     claims: [...claims, ...(parts?.first.claims ?? [])],
     lastFailure: lastFailureOf(seen),
     nextCommands: inOrder([
+      ...(await nextOfFleetJob(deps, seen)),
       ...(parts ? [...remediesOf(parts), ...explainDeciding(parts)] : []),
       ...explainHolder(deps.stores, claims[0]?.holder ?? (install && { kind: "install", id: install.id })),
       ...runCommands(seen),
       ...(isNamedByParent ? [] : explainParent(run)),
     ]),
   };
+}
+
+/** People act on the latest job of a fleet node by the node, as `fleet show` says. */
+async function nextOfFleetJob(deps: ServiceDeps, { run, newer }: SeenRun): Promise<NextCommand[]> {
+  const { target, parent, phase } = run;
+  if (target.kind !== fleetNodeLifecycle.kind || parent || isActive(phase) || newer) return [];
+  const { next } = await viewNode(deps, target.id);
+  return next.command === "" ? [] : [next];
 }
 
 /** The BMC may be silent while a step waits for something else: who waits for the run must know, since its end needs the BMC. */

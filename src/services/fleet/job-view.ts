@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../kernel/lifecycle.ts";
 import { type FailureClass, failureClassOf } from "../../lifecycles/fleet-node/failure-classes.ts";
 import { jobStateOf } from "../../runs/model/job-state.ts";
 import type { JobState, Run, StepStatus } from "../../runs/model/run.ts";
@@ -49,6 +50,13 @@ export function jobViewOf(run: Run): FleetJobView | null {
     createdAt: run.createdAt,
     finishedAt: run.finishedAt,
   };
+}
+
+/** The site bootstrap bundle by the policy that the job was started with: every stage is given the whole policy. */
+export function bundleOf({ plan }: Pick<Run, "plan">): string | null {
+  const { policy } = plan.steps[0]?.payload ?? {};
+  const name = (policy as JsonObject | undefined)?.site_bootstrap_bundle_ref;
+  return typeof name === "string" ? name : null;
 }
 
 /** A stage that failed in an attempt before is not where the job is, once that has gone on. */

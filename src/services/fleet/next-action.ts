@@ -1,10 +1,13 @@
 import { actionCommand } from "../../lifecycles/fleet-node/actions.ts";
-import { DRIFT_REASONS, isDriftReason, remedyOfDrift } from "../../lifecycles/fleet-node/drift.ts";
+import { DRIFT_REASONS, isDriftReason, MENDED_IN_MAAS, remedyOfDrift } from "../../lifecycles/fleet-node/drift.ts";
 import { FAILURE_CLASSES } from "../../lifecycles/fleet-node/failure-classes.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import type { FleetNodeState } from "../../lifecycles/fleet-node/lifecycle.ts";
+import type { Run } from "../../runs/model/run.ts";
 import type { FleetObservation } from "../../store/fleet/observations.ts";
-import type { FleetJobView } from "./job-view.ts";
+import type { ServiceDeps } from "../call/deps.ts";
+import { findLack, type LackingNode } from "./find-lack.ts";
+import { bundleOf, type FleetJobView, jobViewOf } from "./job-view.ts";
 
 /** What an operator does next, as a command that can be run as it is printed, and why. */
 export interface NextAction {
@@ -15,26 +18,38 @@ export interface NextAction {
 
 const nothing = (why: string): NextAction => ({ command: "", why });
 
-/** A job that failed comes first; then what the state of the node leaves to people. */
-export function nextActionOf(
-  node: Pick<FleetNode, "id" | "site" | "mode" | "state" | "facts">,
-  job: FleetJobView | null,
-  maas: Pick<FleetObservation, "observed" | "drift"> | null,
-): NextAction {
-  const ofJob = job && actionOnJob(node.id, node.state.name as FleetNodeState, job);
-  return ofJob ?? actionOnDrift(node, maas) ?? actionOnNode(node);
+type ActedOn = Pick<FleetNode, "mode" | "state" | "facts"> & LackingNode;
+type Observed = Pick<FleetObservation, "observed" | "drift"> | null;
+
+/** A job that failed comes first, with what has to be on record before it can go on; then what the state of the node leaves to people. */
+export async function findNextAction(
+  deps: Pick<ServiceDeps, "db" | "secrets">,
+  node: ActedOn,
+  latest: Run | undefined,
+  maas: Observed,
+): Promise<NextAction> {
+  const job = latest ? jobViewOf(latest) : null;
+  if (job === null || latest === undefined) return actionOnDrift(node, maas) ?? actionOnNode(node);
+  const lack = await findLack(deps, node, { ...job, bundle: bundleOf(latest) });
+  if (lack) return { command: lack.command, why: `${whyFailed(job)}; ${lack.why}` };
+  return (
+    actionOnJob(node.id, node.state.name as FleetNodeState, job) ?? actionOnDrift(node, maas) ?? actionOnNode(node)
+  );
 }
 
 /** Until MAAS has the machine Deployed again, there is nothing to recover the node to. */
-function actionOnDrift(
-  node: Pick<FleetNode, "id" | "site" | "state" | "facts">,
-  maas: Pick<FleetObservation, "observed" | "drift"> | null,
-): NextAction | null {
+function actionOnDrift(node: Pick<FleetNode, "id" | "site" | "state" | "facts">, maas: Observed): NextAction | null {
   const isQuarantined = node.state.name === "quarantined";
   const reason = isQuarantined ? node.facts.quarantineReason : (maas?.drift ?? null);
   if (!isDriftReason(reason) || (isQuarantined && maas?.observed === "Deployed")) return null;
-  return { command: remedyOfDrift(node, reason), why: DRIFT_REASONS[reason] };
+  const command = remedyOfDrift(node, reason);
+  return command === null
+    ? nothing(`${DRIFT_REASONS[reason]}; ${MENDED_IN_MAAS}`)
+    : { command, why: DRIFT_REASONS[reason] };
 }
+
+const whyFailed = ({ type, stage, message }: FleetJobView): string =>
+  `its ${type} failed in ${stage === "" ? "no stage" : stage}: ${message}`;
 
 function actionOnJob(nodeId: string, state: FleetNodeState, job: FleetJobView): NextAction | null {
   switch (job.state) {
@@ -49,7 +64,7 @@ function actionOnJob(nodeId: string, state: FleetNodeState, job: FleetJobView): 
           nodeId,
           job.failureClass === "" ? "retry-stage" : FAILURE_CLASSES[job.failureClass].action,
         ),
-        why: `its ${job.type} failed in ${job.stage === "" ? "no stage" : job.stage}: ${job.message}`,
+        why: whyFailed(job),
       };
     case "cancelled":
       return job.workflow === "fleet_onboarding" && (state === "quarantined" || state === "enrolling")

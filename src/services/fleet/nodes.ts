@@ -8,7 +8,7 @@ import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { findNode } from "./find-node.ts";
 import { type FleetJobView, jobViewOf } from "./job-view.ts";
 import { nodeKey } from "./jobs.ts";
-import { type NextAction, nextActionOf } from "./next-action.ts";
+import { findNextAction, type NextAction } from "./next-action.ts";
 
 export type { FleetNodeRecord } from "../../store/fleet/nodes.ts";
 export type { FleetObservation } from "../../store/fleet/observations.ts";
@@ -47,7 +47,8 @@ async function viewOf(deps: ServiceDeps, before: FleetNodeRecord): Promise<Fleet
   const job = run ? jobViewOf(run) : null;
   const observed = (await findObservations(deps.db, [id])).get(id);
   const maas = observed?.systemId === node.facts.systemId ? (observed ?? null) : null;
-  return { node, job, maas, next: nextActionOf(node, job, maas), agent: await viewAgent(deps, id) };
+  const next = await findNextAction(deps, node, run, maas);
+  return { node, job, maas, next, agent: await viewAgent(deps, id) };
 }
 
 async function viewAgent({ db }: ServiceDeps, nodeId: string): Promise<FleetAgentView | null> {

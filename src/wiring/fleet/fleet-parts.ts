@@ -48,7 +48,7 @@ export async function maasOfSite(
   if (apiKey === undefined)
     throw new StepFailure(
       "credentials_missing",
-      `fleet site ${name} has no API key for ${site.url}; millwright fleet site update ${name} --api-key-file gives it`,
+      `fleet site ${name} has no API key for ${site.url}; millwright fleet site update ${name} --api-key-file - gives it`,
       { disposition: "intervene", facts: { at: "bmc", name } },
     );
   const { url: _, ...place } = placeOfUrl(site.url);

@@ -1,8 +1,8 @@
 import { StepFailure } from "../../kernel/errors.ts";
+import { failedAs } from "../../lifecycles/fleet-node/failure-classes.ts";
 import type { FleetNode } from "../../lifecycles/fleet-node/fleet-node.ts";
 import type { OnFleetNode } from "../../runs/steps/fleet/on-fleet-node.ts";
 import type { OnOnboarding } from "../../runs/steps/fleet/onboarding/on-onboarding.ts";
-import { noCredentials } from "../../store/access/no-credentials.ts";
 import { NotForThisAddress } from "../../store/access/secrets.ts";
 import { cloudInitTable } from "../../store/catalog/cloud-init.ts";
 import { findOtherOnSystem } from "../../store/fleet/nodes.ts";
@@ -20,7 +20,8 @@ export function onboardingPartsOf({ db, secrets }: TargetTools, node: FleetNode)
       // MAAS sends it to the address of the node: that is the machine's own, or there is nothing to give.
       const machines = await listMachines(db, { ids: [node.machineId] });
       const [account] = await getMachineBmcCredentials(db, secrets, machines);
-      if (account instanceof NotForThisAddress) throw noCredentials(account, { at: "bmc", name: node.machineId });
+      if (account instanceof NotForThisAddress)
+        throw failedAs("credentials_missing", account.message, { at: "bmc", name: node.machineId });
       return account instanceof Error ? undefined : account;
     },
     async knownIdentity() {
@@ -38,7 +39,7 @@ export function onboardingPartsOf({ db, secrets }: TargetTools, node: FleetNode)
       if (document) return document.content;
       throw new StepFailure(
         "bundle_missing",
-        `the site bootstrap bundle ${name} does not exist; millwright cloud-init create makes it`,
+        `the site bootstrap bundle ${name} does not exist; millwright cloud-init create ${name} --file FILE creates it`,
         {
           facts: { name },
         },

@@ -4,6 +4,7 @@ import type { MaasTarget } from "../../../src/capabilities/fleet/maas.ts";
 import { createMaas } from "../../../src/providers/maas/maas-provider.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
 import { createToken } from "../../../src/store/access/tokens.ts";
+import { printedNext, runPrinted, type Typed } from "../../support/cli/run-printed.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import { type FleetServer, startFleetServer } from "../../support/fleet/fleet-server.ts";
@@ -52,7 +53,7 @@ async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
 }
 
 beforeAll(async () => {
-  site = await startMaasSite({ hosts: 15 });
+  site = await startMaasSite({ hosts: 17 });
   it = await startFleetServer({
     MILLWRIGHT_BMC_ALLOWED_NETWORKS: "127.0.0.0/8",
     MILLWRIGHT_FLEET_PUBLIC_URL: "http://192.0.2.1:8080",
@@ -115,12 +116,14 @@ const decommission = (id: string, mode: string, more: object = {}) =>
   api<Shown>("POST", `/nodes/${id}/decommission`, { mode, request_id: `request-${++count}`, ...more });
 const action = (id: string, name: string) =>
   ok<Shown>("POST", `/nodes/${id}/actions`, { action: name, request_id: `request-${++count}` });
-/** The command that `fleet show` prints, as the command line would carry it out. */
-async function asRecommended(id: string): Promise<void> {
-  const { next_command: command } = await show(id);
-  const [name = ""] = command.split(" ").slice(-1);
-  expect(command).toBe(`millwright fleet action ${id} ${name}`);
-  await action(id, name);
+/** The command that `fleet show` prints is this one, and does as it is. */
+async function asPrinted(id: string, line: string, typed: Typed = {}): Promise<void> {
+  const cli = { env: { MILLWRIGHT_SERVER: it.server.httpUrl, MILLWRIGHT_TOKEN: token } };
+  const printed = await eventually(async () => (await printedNext(cli, id)) || undefined, {
+    what: "a command is printed",
+  });
+  expect(printed).toBe(`millwright ${line}`);
+  await runPrinted(cli, printed, typed);
 }
 const show = (id: string) => ok<Shown>("GET", `/nodes/${id}`);
 
@@ -168,20 +171,30 @@ describe("storage_cleanup", () => {
     expect(ended).toMatchObject({ state: "quarantined", reason: "it smells of smoke", job: { state: "completed" } });
   });
 
-  test("does not end what others use: it fails, and leads on once the allocation is released", async () => {
-    const { id } = await aNode();
-    await ok("POST", "/allocations", { node: id, tenant: "team-a", request_id: "one" });
-    const [allocation] = await it.db.query<{ id: string }>("select id from fleet_allocations where node = $1", [id]);
-    const used = await decommissioned(id, "storage_cleanup");
-    expect(used).toMatchObject({
-      state: "offline",
-      job: { state: "failed_manual_intervention", failure_class: "allocation_in_use", stage: "drain_node" },
-    });
-    await it.db.execute("update fleet_allocations set state = 'active' where id = $1", [allocation?.id]);
-    await ok("POST", `/allocations/${allocation?.id}/release`);
-    await action(id, "retry-stage");
-    expect(await ends(id)).toMatchObject({ state: "offline", job: { state: "completed" } });
-  });
+  test.each([
+    ["active", "release"],
+    ["release_failed", "force-release"],
+  ])(
+    "does not end what others use: it fails, and leads on once the allocation, which is %s, is released",
+    async (state, verb) => {
+      const { id } = await aNode();
+      await ok("POST", "/allocations", { node: id, tenant: "team-a", request_id: "one" });
+      const [{ id: allocation } = { id: "" }] = await it.db.query<{ id: string }>(
+        "select id from fleet_allocations where node = $1",
+        [id],
+      );
+      const used = await decommissioned(id, "storage_cleanup");
+      expect(used).toMatchObject({
+        state: "offline",
+        job: { state: "failed_manual_intervention", failure_class: "allocation_in_use", stage: "drain_node" },
+      });
+      await it.db.execute("update fleet_allocations set state = $2 where id = $1", [allocation, state]);
+      const question = `End allocation ${allocation}, and not wait for who uses it? Type yes:`;
+      await asPrinted(id, `fleet allocation ${verb} ${allocation}`, { answers: { [question]: "yes" } });
+      await asPrinted(id, `fleet action ${id} retry-stage`);
+      expect(await ends(id)).toMatchObject({ state: "offline", job: { state: "completed" } });
+    },
+  );
 });
 
 describe("soft_reset", () => {
@@ -211,7 +224,7 @@ describe("soft_reset", () => {
       job: { state: expect.stringMatching(/^failed/), failure_class: "validation_failed" },
     });
     expect(await path(id)).toEqual(["active -> draining", "draining -> offline", "offline -> quarantined"]);
-    await action(id, "retry-stage");
+    await asPrinted(id, `fleet action ${id} retry-stage`);
     // It is clean now; that its quarantine ends is for an operator to say.
     expect(await ends(id)).toMatchObject({ job: { state: "completed" } });
   });
@@ -223,7 +236,7 @@ describe("soft_reset", () => {
       state: "offline",
       job: { state: "failed_retryable", failure_class: "drain_failed" },
     });
-    await action(id, "resume");
+    await asPrinted(id, `fleet action ${id} resume`);
     expect(await ends(id)).toMatchObject({ state: "offline", job: { state: "completed" } });
     expect(await path(id)).toEqual([
       "active -> draining",
@@ -241,8 +254,7 @@ describe("soft_reset", () => {
       ...{ state: "quarantined", reason: "it smells of smoke" },
       job: { state: "failed_retryable", failure_class: "drain_failed" },
     });
-    expect((await show(id)).next_command).toBe(`millwright fleet action ${id} resume`);
-    await asRecommended(id);
+    await asPrinted(id, `fleet action ${id} resume`);
     expect(await ends(id)).toMatchObject({
       ...{ state: "quarantined", reason: "it smells of smoke" },
       job: { state: "completed" },
@@ -258,7 +270,7 @@ describe("soft_reset", () => {
       state: "draining",
       job: { state: "failed_retryable", failure_class: "cleanup_failed" },
     });
-    await action(id, "retry-stage");
+    await asPrinted(id, `fleet action ${id} retry-stage`);
     expect(await ends(id)).toMatchObject({ state: "offline", job: { state: "completed" } });
   });
 });
@@ -279,9 +291,28 @@ describe("a job that waits for the agent", () => {
       const all = await tasks();
       return all.length >= atLeast && all.at(-1)?.state === "queued" && all;
     };
-    // The last call of the agent may be open when the drain comes: then that task is nobody's, and another one follows it.
     const seen = async () => JSON.stringify(await tasks());
-    const made = await eventually(isQueued(1), { what: "the drain is queued", seen });
+    const expireLease = async (task: string): Promise<void> => {
+      await it.db.execute(
+        `update fleet_tasks set basis = basis + 1, version = version + 1,
+                facts = facts || jsonb_build_object('leaseUntil', to_char(now() - interval '1 s', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+          where id = $1`,
+        [task],
+      );
+      await it.db.execute("update work set wake_at = now() where kind = 'fleet_task' and id = $1", [task]);
+      await it.db.execute("select pg_notify('millwright', '')");
+    };
+    // The last call of the agent may be open when the drain comes: then that task is nobody's, and another one follows its lease.
+    const ofNobody = new Set<string>();
+    const queuedFirst = async () => {
+      const [first] = await tasks();
+      if (first?.state === "dispatched" && !ofNobody.has(first.id)) {
+        ofNobody.add(first.id);
+        await expireLease(first.id);
+      }
+      return isQueued(1)();
+    };
+    const made = await eventually(queuedFirst, { what: "the drain is queued", seen });
     await action(id, "resume");
     await action(id, "resume");
     expect(await tasks()).toEqual(made);
@@ -297,14 +328,7 @@ describe("a job that waits for the agent", () => {
     await action(id, "resume");
     expect(await tasks()).toEqual([...made.slice(0, -1), { id: task, state: "dispatched" }]);
 
-    await it.db.execute(
-      `update fleet_tasks set basis = basis + 1, version = version + 1,
-              facts = facts || jsonb_build_object('leaseUntil', to_char(now() - interval '1 s', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-        where id = $1`,
-      [task],
-    );
-    await it.db.execute("update work set wake_at = now() where kind = 'fleet_task' and id = $1", [task]);
-    await it.db.execute("select pg_notify('millwright', '')");
+    await expireLease(task);
     await eventually(isQueued(made.length + 1), { what: "another task is queued", seen });
     expect((await it.nodeOf(id)).state.name).toBe("draining");
     agents.push(startScriptedAgent(it, id, agent.bearer));
@@ -377,7 +401,7 @@ describe("full_decommission", () => {
       state: "retired",
       job: { state: "failed_retryable", failure_class: "uninstall_failed", stage: "remove_gpuaas_node_record" },
     });
-    await action(id, "resume");
+    await asPrinted(id, `fleet action ${id} resume`);
     expect(await ends(id)).toMatchObject({ state: "deleted", job: { state: "completed" } });
     expect(await path(id)).toEqual([
       "active -> draining",
@@ -396,7 +420,7 @@ describe("full_decommission", () => {
       state: "retired",
       job: { state: "failed_manual_intervention", failure_class: "erase_failed", stage: "release_maas_node" },
     });
-    await action(id, "retry-stage");
+    await asPrinted(id, `fleet action ${id} retry-stage`);
     expect(await ends(id)).toMatchObject({ state: "deleted" });
 
     await ok("PUT", "/sites/lab/profiles/h100", { policy: { release_fallback_no_erase: true } });
@@ -415,7 +439,7 @@ describe("full_decommission", () => {
       state: "retired",
       job: { state: "failed_retryable", failure_class: "release_failed", stage: "release_maas_node" },
     });
-    await asRecommended(id);
+    await asPrinted(id, `fleet action ${id} retry-stage`);
     expect(await ends(id)).toMatchObject({ state: "deleted" });
     await ok("PUT", "/sites/lab/profiles/h100", {});
   });
@@ -438,7 +462,7 @@ describe("full_decommission", () => {
       job: { state: "failed_retryable", failure_class: "power_off_failed", stage: "power_off_maas_node" },
     });
     await site.control("DELETE", "/faults");
-    await asRecommended(id);
+    await asPrinted(id, `fleet action ${id} retry-stage`);
     expect(await ends(id)).toMatchObject({ state: "deleted", job: { state: "completed" } });
     const calls = await site.control<{ path: string; op: string | null }[]>("GET", "/maas/calls");
     expect(calls.filter(({ path: at, op }) => at.includes(`/${systemId}/`) && op === "power_off")).toHaveLength(2);
@@ -463,6 +487,17 @@ describe("reimage", () => {
     return /"(mwe_[\w-]+)/.exec(Buffer.from(data ?? "", "base64").toString())?.[1];
   };
 
+  /** What the system that MAAS has deployed does. */
+  async function enrolsAgain(id: string, given: string): Promise<string> {
+    const enrolled = await it.call<{ bearer: string }>("POST", `${id}/enroll`, {
+      body: { token: given, nonce: "0123456789abcdef" },
+    });
+    expect(enrolled.status).toBe(200);
+    const { bearer } = enrolled.body;
+    await it.call("POST", `${id}/heartbeat`, { bearer, body: { health: "healthy" } });
+    return bearer;
+  }
+
   test("deploys the machine again while the node is retired, and brings the same node back with a new agent", async () => {
     const { id, agent, systemId } = await aDeployedNode();
     expect((await decommission(id, "reimage")).status).toBeLessThan(300);
@@ -472,17 +507,50 @@ describe("reimage", () => {
     });
     expect((await it.nodeOf(id)).state.name).toBe("retired");
     await agent.stop();
-    const enrolled = await it.call<{ bearer: string }>("POST", `${id}/enroll`, {
-      body: { token: given, nonce: "0123456789abcdef" },
-    });
-    expect(enrolled.status).toBe(200);
-    const { bearer } = enrolled.body;
-    await it.call("POST", `${id}/heartbeat`, { bearer, body: { health: "healthy" } });
+    await enrolsAgain(id, given);
     const back = await ends(id);
     expect(back).toMatchObject({ job: { state: "completed" } });
     expect((await path(id)).slice(0, 3)).toEqual(["active -> draining", "draining -> retired", "retired -> offline"]);
     expect(await maas.findMachine(target, systemId, aCall())).toMatchObject({ status: 6, power: "on" });
     expect((await it.call("GET", `${id}/tasks/wait?wait_seconds=0`, { bearer: agent.bearer })).status).toBe(403);
+  });
+
+  test("of a machine that somebody deleted in MAAS calls a person: the printed command removes the node", async () => {
+    const { id, systemId } = await aDeployedNode();
+    await site.control("DELETE", `/maas/machines/${systemId}`);
+    expect(await decommissioned(id, "reimage")).toMatchObject({
+      state: "retired",
+      job: {
+        ...{ state: "failed_manual_intervention", failure_class: "machine_deleted_in_maas" },
+        stage: "release_maas_node",
+      },
+    });
+    const question = `Decommission by full_decommission ${id}? Type yes:`;
+    await asPrinted(id, `fleet decommission ${id} --mode full_decommission`, { answers: { [question]: "yes" } });
+    expect(await ends(id)).toMatchObject({ state: "deleted", job: { state: "completed" } });
+  });
+
+  test("that MAAS deploys without hardware sync begins again from clean, by the printed command", async () => {
+    const { id, agent, systemId, host } = await aDeployedNode();
+    await agent.stop();
+    const { id: fault } = await site.control<{ id: string }>("POST", "/faults", {
+      ...{ device: host, fault: { type: "hardware_sync_ignored" } },
+    });
+    expect(await decommissioned(id, "reimage", { agent_gone: true })).toMatchObject({
+      state: "retired",
+      job: {
+        ...{ state: "failed_manual_intervention", failure_class: "hardware_sync_not_enabled" },
+        stage: "ensure_hardware_sync_configured",
+      },
+    });
+    await site.control("DELETE", `/faults/${fault}`);
+    await asPrinted(id, `fleet action ${id} restart-clean`);
+    await eventually(async () => (await show(id)).job?.stage === "wait_for_agent_enrollment", {
+      what: "it waits for its agent",
+      seen: async () => JSON.stringify(await show(id)),
+    });
+    await enrolsAgain(id, (await tokenOf(systemId)) ?? "");
+    expect(await ends(id)).toMatchObject({ job: { state: "completed" } });
   });
 });
 

@@ -2,12 +2,14 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Run_Phase } from "../../../contract/baremetal/v1/baremetal_pb.js";
 import { ErrorInfoSchema } from "../../../contract/millwright/v1/error_info_pb.js";
+import { ExplainService } from "../../../contract/millwright/v1/explain_pb.js";
 import { type FleetNodeDetail, FleetNodeService } from "../../../contract/millwright/v1/fleet_node_pb.js";
 import { RunActionsService, RunService } from "../../../contract/millwright/v1/run_pb.js";
 import { enrolAgent } from "../../../src/services/fleet/agent/enrol.ts";
 import { onboardNode } from "../../../src/services/fleet/onboard.ts";
 import { getMachineBmcCredentials } from "../../../src/store/machine/credentials.ts";
 import { listMachines } from "../../../src/store/machine/machines.ts";
+import { runPrinted } from "../../support/cli/run-printed.ts";
 import { storedBmcCredentials } from "../../support/credentials/stored-credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
@@ -206,10 +208,16 @@ describe("a job that fails", () => {
       node: { state: "enrolling" },
       job: { stage: "bring_up", failureClass: "maas_unavailable" },
     });
-    const [, noun, verb, node = "", action = ""] = failed.nextCommand.split(" ");
-    expect([noun, verb, action]).toEqual(["fleet", "action", "retry-stage"]);
+    const node = idOf(failed);
+    expect(failed.nextCommand).toBe(`millwright fleet action ${node} retry-stage`);
+    const { nextCommands } = await surface.client(ExplainService).explain({ kind: "fleet_node", id: node });
+    const ofRun = await surface.client(ExplainService).explain({ kind: "run", id: failed.job?.runId ?? "" });
+    expect([nextCommands[0]?.command, ofRun.nextCommands[0]?.command]).toEqual([
+      failed.nextCommand,
+      failed.nextCommand,
+    ]);
     obeyed.add("flaky-1");
-    await act(node, action);
+    await runPrinted(surface, failed.nextCommand);
     expect(await until(node, "completed")).toMatchObject({ node: { state: "active" }, job: { attempt: 2 } });
   });
 

@@ -10,6 +10,7 @@ import { adoptLedOn } from "../../../src/services/fleet/node-actions.ts";
 import { setRoceAssignments } from "../../../src/services/fleet/roce.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { getMachine, updateMachine } from "../../../src/services/machine/machines.ts";
+import type { Typed } from "../../support/cli/run-printed.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultsAtRest } from "../../support/fleet/at-rest.ts";
 import {
@@ -28,7 +29,7 @@ import type { MaasHost } from "./maas-site.ts";
 /** Onboarding on the simulated MAAS, with the real engine on PostgreSQL. */
 let bench: OnboardingBench;
 beforeAll(async () => {
-  bench = await openOnboardingBench({ hosts: 80 });
+  bench = await openOnboardingBench({ hosts: 100 });
 });
 afterAll(() => bench.close());
 
@@ -82,15 +83,11 @@ test("a profile that claims the one New machine of MAAS takes it, with its name 
   expect((await bench.callsOn(system_id)).slice(0, 2)).toEqual(["PUT", "commission"]);
 });
 
-test("a profile with RoCE addresses needs an assignment, gives each port its address once, and says what is missing", async () => {
+test("a profile with RoCE addresses gives each port its address once", async () => {
   const host = bench.nextHost();
-  const { nodeId } = await bench.start(host, { policy: { enable_phase2_roce: true } });
-  expect(await bench.failure(nodeId)).toMatchObject({
-    ...{ class: "roce_assignment_missing", state: "failed_manual_intervention", stage: "apply_roce_phase2" },
-  });
   const links = [{ port: "ens1np0", subnet: "10.41.0.0/24", ipAddress: "10.41.0.17" }];
   await setRoceAssignments(bench.deps, tester, { site: SITE, nodes: [{ hostname: `node-${host.id}`, links }] });
-  await bench.act(nodeId, "retry-stage");
+  const { nodeId } = await bench.start(host, { policy: { enable_phase2_roce: true } });
   await bench.enrol(nodeId);
   await bench.jobIs(nodeId, "completed", "failed_manual_intervention");
   const node = await bench.node(nodeId);
@@ -99,18 +96,29 @@ test("a profile with RoCE addresses needs an assignment, gives each port its add
   expect(calls.filter((call) => call === "link_subnet")).toHaveLength(1);
 });
 
+/** A line that is printed, and what its reader types when it asks. */
+type PrintedLine = readonly [line: string, typed?: Typed];
+
 /** What goes wrong with a node, and how people mend that before they run the command that is recommended. */
 interface Trigger {
   readonly class: string;
   readonly state: "failed_retryable" | "failed_manual_intervention";
   readonly stage: string;
   readonly action: string;
+  /** What Millwright is given before the action, as `fleet show` prints it. */
+  readonly first?: (host: MaasHost) => readonly PrintedLine[];
   readonly options?: OnboardingOptions;
-  /** Before the onboarding begins; returns what mends it. */
+  /** Before the onboarding begins; returns what people mend elsewhere. */
   readonly breaks: (host: MaasHost) => Promise<(nodeId: string) => Promise<unknown>>;
   /** While it runs. */
   readonly meanwhile?: (nodeId: string) => Promise<unknown>;
 }
+
+const accountOf = (host: MaasHost): Typed => ({
+  answers: { "BMC user name:": host.ipmi_username, "BMC password:": host.ipmi_password },
+});
+/** Nothing that is mended elsewhere. */
+const nowhere = () => Promise.resolve();
 
 const MANUAL = "failed_manual_intervention";
 const RETRYABLE = "failed_retryable";
@@ -261,6 +269,9 @@ const TRIGGERS: Readonly<Record<string, Trigger>> = {
   },
   "an API key that MAAS refuses": {
     ...{ class: "credentials_rejected", state: RETRYABLE, stage: "load_site_config", action: "retry-stage" },
+    first: () => [
+      [`millwright fleet site update ${SITE} --api-key-file -`, { answers: { "API key of MAAS:": bench.maas.apiKey } }],
+    ],
     async breaks() {
       const { id } = await bench.maas.control<{ id: string }>("POST", "/faults", {
         device: "maas",
@@ -284,11 +295,10 @@ const TRIGGERS: Readonly<Record<string, Trigger>> = {
   },
   "a site that is disabled": {
     ...{ class: "site_unavailable", state: MANUAL, stage: "load_site_config", action: "retry-stage" },
+    first: () => [[`millwright fleet site update ${SITE} --enable`]],
     async breaks() {
-      const enable = (is: boolean) =>
-        bench.deps.db.execute("update fleet_sites set is_enabled = $2 where name = $1", [SITE, is]);
-      await enable(false);
-      return () => enable(true);
+      await bench.deps.db.execute("update fleet_sites set is_enabled = false where name = $1", [SITE]);
+      return nowhere;
     },
   },
   "a machine that somebody marks as broken": {
@@ -308,17 +318,62 @@ const TRIGGERS: Readonly<Record<string, Trigger>> = {
   "a bootstrap bundle that is not on record": {
     ...{ class: "bundle_missing", state: MANUAL, stage: "render_cloud_init", action: "rerun" },
     options: { policy: { site_bootstrap_bundle_ref: "late" } },
-    breaks: async () => () => createCloudInit(bench.deps, tester, { name: "late", content: "#!/bin/sh\ntrue\n" }),
+    first: () => [["millwright cloud-init create late --file -", { stdin: "#!/bin/sh\ntrue\n" }]],
+    breaks: async () => nowhere,
+  },
+  "a bootstrap bundle that is no user data": {
+    ...{ class: "bundle_missing", state: MANUAL, stage: "render_cloud_init", action: "rerun" },
+    options: { policy: { site_bootstrap_bundle_ref: "odd" } },
+    first: () => [
+      ["millwright cloud-init delete odd", { answers: { "Delete cloud-init document odd? Type yes:": "yes" } }],
+      ["millwright cloud-init create odd --file -", { stdin: "#cloud-config\n{}\n" }],
+    ],
+    async breaks() {
+      await createCloudInit(bench.deps, tester, { name: "odd", content: "packages: []\n" });
+      return nowhere;
+    },
   },
   "a management controller without an account": {
     ...{ class: "credentials_missing", state: MANUAL, stage: "resolve_power_credentials", action: "retry-stage" },
     options: { hasAccount: false },
-    breaks: async (host) => () => giveAccount(bench.deps, `m-${host.id}`, host),
+    first: (host) => [[`millwright machine set-credentials m-${host.id}`, accountOf(host)]],
+    breaks: async () => nowhere,
+  },
+  "a site without its API key": {
+    ...{ class: "credentials_missing", state: MANUAL, stage: "load_site_config", action: "retry-stage" },
+    first: () => [
+      [`millwright fleet site update ${SITE} --api-key-file -`, { answers: { "API key of MAAS:": bench.maas.apiKey } }],
+    ],
+    async breaks() {
+      await bench.deps.db.execute("delete from secrets where name = $1", [`fleet-site/${SITE}`]);
+      return nowhere;
+    },
+  },
+  "RoCE addresses that nobody has assigned": {
+    ...{ class: "roce_assignment_missing", state: MANUAL, stage: "apply_roce_phase2", action: "retry-stage" },
+    options: { policy: { enable_phase2_roce: true } },
+    first: (host) => [roceImport(host, "ens1np0", "10.41.0.18")],
+    breaks: async () => nowhere,
+  },
+  "a RoCE address of a port that the machine lacks": {
+    ...{ class: "roce_assignment_missing", state: MANUAL, stage: "apply_roce_phase2", action: "retry-stage" },
+    options: { policy: { enable_phase2_roce: true } },
+    first: (host) => [roceImport(host, "ens1np0", "10.41.0.19")],
+    async breaks(host) {
+      const links = [{ port: "ens9np9", subnet: "10.41.0.0/24", ipAddress: "10.41.0.19" }];
+      await setRoceAssignments(bench.deps, tester, { site: SITE, nodes: [{ hostname: `node-${host.id}`, links }] });
+      return nowhere;
+    },
   },
 };
 
+const roceImport = (host: MaasHost, port: string, address: string): PrintedLine => [
+  `millwright fleet roce import --site ${SITE} --file -`,
+  { stdin: `hostname,port,subnet,ip_address\nnode-${host.id},${port},10.41.0.0/24,${address}\n` },
+];
+
 /** Provoked by tests of their own. */
-const ELSEWHERE = ["roce_assignment_missing", "ssh_seed_failed", "drift_not_adoptable"];
+const ELSEWHERE = ["ssh_seed_failed", "drift_not_adoptable"];
 
 test("every class that a stage of an onboarding may fail with is provoked here", () => {
   const declared = new Set<string>(Object.values(ONBOARDING_STAGES).flatMap(({ failures }) => failures));
@@ -328,20 +383,22 @@ test("every class that a stage of an onboarding may fail with is provoked here",
 
 describe("an onboarding that meets with", () => {
   test.each(Object.entries(TRIGGERS))(
-    "%s fails with its class, and the recommended action leads out",
+    "%s fails with its class, and the printed commands lead out as they are",
     async (_, trigger) => {
       const host = bench.nextHost(trigger.options?.linkUp === true ? "link_up" : "auto");
       const mend = await trigger.breaks(host);
       const { nodeId } = await bench.start(host, trigger.options ?? {});
       await trigger.meanwhile?.(nodeId);
       const failure = await bench.failure(nodeId);
-      const { class: name, state, stage, action } = trigger;
-      expect(failure).toEqual({
-        ...{ class: name, state, stage, command: `millwright fleet action ${nodeId} ${action}` },
-      });
+      const { class: name, state, stage, action, first = () => [] } = trigger;
+      const lines: readonly PrintedLine[] = [...first(host), [`millwright fleet action ${nodeId} ${action}`]];
+      expect(failure).toEqual({ ...{ class: name, state, stage, command: lines[0]?.[0] } });
       expect((await bench.node(nodeId)).state.name).toBe(state === MANUAL ? "quarantined" : "enrolling");
       await mend(nodeId);
-      await bench.runCommand(failure.command);
+      for (const [line, typed] of lines) {
+        expect(await bench.printed(nodeId)).toBe(line);
+        await bench.runPrinted(line, typed);
+      }
       await bench.enrol(nodeId);
       await bench.jobIs(nodeId, "completed", MANUAL);
       expect((await bench.node(nodeId)).state.name).toBe("active");
@@ -363,15 +420,24 @@ test("a password is sent to no other address than the one that it was given for"
   };
   await moveBmc(other);
   await bench.act(nodeId, "rerun");
-  expect(await bench.failure(nodeId)).toMatchObject({
-    ...{ class: "credentials_missing", state: MANUAL, stage: "resolve_power_credentials" },
+  const back = `millwright machine update ${machineId} --bmc-endpoint ${host.ipmi_address}`;
+  expect(await bench.failure(nodeId)).toEqual({
+    ...{ class: "credentials_missing", state: MANUAL, stage: "resolve_power_credentials", command: back },
   });
   expect((await bench.latest(nodeId)).error?.message).toContain(
     `next: millwright machine update ${machineId} --bmc-endpoint ${host.ipmi_address}`,
   );
   expect(await bench.machineOf(host)).toBeUndefined();
-  await moveBmc(host);
+  await bench.runPrinted(back);
+  // What was given for the other address is no account of this one.
+  const account = `millwright machine set-credentials ${machineId}`;
+  expect(await bench.printed(nodeId)).toBe(account);
   await bench.act(nodeId, "retry-stage");
+  expect(await bench.failure(nodeId)).toMatchObject({ class: "credentials_missing", state: MANUAL, command: account });
+  await bench.runPrinted(account, accountOf(host));
+  const retry = `millwright fleet action ${nodeId} retry-stage`;
+  expect(await bench.printed(nodeId)).toBe(retry);
+  await bench.runPrinted(retry);
   await bench.enrol(nodeId);
   await bench.jobIs(nodeId, "completed", MANUAL);
 });
@@ -405,11 +471,11 @@ test("an onboarding whose agent cannot be installed over SSH either calls a pers
   const text = "update runs set plan = jsonb_set(plan, $2::text[], '600', false) where target_id = $1";
   await bench.deps.db.execute(text, [nodeId, ttl]);
   await reachedBy(aKeyPair().public);
-  await bench.runCommand(command);
+  await bench.runPrinted(command);
   expect(await bench.failure(nodeId)).toEqual({ ...failed, command });
   expect((await bench.latest(nodeId)).error?.message).toContain("shows host key");
   await reachedBy(system.hostKey);
-  await bench.runCommand(command);
+  await bench.runPrinted(command);
   await bench.jobIs(nodeId, "completed", MANUAL);
   expect((await bench.node(nodeId)).state.name).toBe("active");
   const [address] = (await boundMachine(nodeId))?.ipAddresses ?? [];
@@ -504,12 +570,12 @@ describe("an operator who", () => {
       const host = bench.nextHost();
       const systemId = await deployedByPeople(host);
       const { nodeId } = await bench.start(host);
-      expect(await bench.failure(nodeId)).toMatchObject({
-        class: "drift_not_adoptable",
-        state: MANUAL,
-        stage: "deploy_via_maas",
+      const rerun = `millwright fleet action ${nodeId} rerun`;
+      expect(await bench.failure(nodeId)).toEqual({
+        ...{ class: "drift_not_adoptable", state: MANUAL, stage: "deploy_via_maas", command: rerun },
       });
-      await bench.act(nodeId, action);
+      // The first of the two is what is printed.
+      await bench.runPrinted(rerun.replace("rerun", action));
       await bench.until(
         nodeId,
         "it waits for its agent",

@@ -19,7 +19,8 @@ export interface FakeTerminalOptions {
   readonly columns?: number;
   readonly rows?: number;
   readonly stdin?: string;
-  readonly answer?: string;
+  /** To whatever is asked, or by the question. */
+  readonly answer?: string | ((question: string) => string);
   readonly now?: Date;
 }
 
@@ -46,7 +47,8 @@ export function createFakeTerminal(options: FakeTerminalOptions = {}): FakeTermi
       readAll: async () => options.stdin ?? "",
       async ask(question) {
         written.err += question;
-        return options.answer ?? "";
+        const { answer = "" } = options;
+        return typeof answer === "string" ? answer : answer(question);
       },
     },
     now: () => options.now ?? new Date(),

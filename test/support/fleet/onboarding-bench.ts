@@ -2,7 +2,10 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { JournalTail } from "../../../src/engine/watch.ts";
 import type { JsonObject } from "../../../src/kernel/lifecycle.ts";
+import { silentLog } from "../../../src/kernel/log.ts";
+import { SharedClock } from "../../../src/kernel/time/shared-clock.ts";
 import type { FleetAction } from "../../../src/lifecycles/fleet-node/actions.ts";
 import type { FleetNode } from "../../../src/lifecycles/fleet-node/fleet-node.ts";
 import { DEFAULT_POLICY, type FleetPolicy } from "../../../src/lifecycles/fleet-node/policy.ts";
@@ -12,7 +15,6 @@ import { fleetOnboarding } from "../../../src/runs/workflows/fleet/fleet-onboard
 import { planOfWorkflow } from "../../../src/runs/workflows/workflow.ts";
 import { enrolAgent } from "../../../src/services/fleet/agent/enrol.ts";
 import { jobViewOf } from "../../../src/services/fleet/job-view.ts";
-import { nextActionOf } from "../../../src/services/fleet/next-action.ts";
 import { actOnNode } from "../../../src/services/fleet/node-actions.ts";
 import { callOf, placeOfUrl } from "../../../src/services/fleet/site-target.ts";
 import { addSite } from "../../../src/services/fleet/sites.ts";
@@ -28,7 +30,10 @@ import { announceNow } from "../../../src/store/lifecycle/journal.ts";
 import { lockThings } from "../../../src/store/lifecycle/locks.ts";
 import * as work from "../../../src/store/lifecycle/work.ts";
 import { listRuns } from "../../../src/store/run/runs.ts";
+import { registerRoutes } from "../../../src/wiring/routes.ts";
+import { startApi } from "../../integration/api/api-under-test.ts";
 import { type MaasHost, startMaasSite } from "../../integration/fleet/maas-site.ts";
+import { type CliServer, printedNext, runPrinted, type Typed } from "../cli/run-printed.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../eventually.ts";
 import { openRunReplica, type RunReplica } from "../processes/run-replica.ts";
@@ -130,6 +135,20 @@ export async function enrolDeployed(deps: RunDeps, nodeId: string, userData: str
   if (run) await deps.db.transaction((tx) => work.wake(tx, [{ kind: "run", id: run.id }]));
 }
 
+/** The services for the command line, as a server has them. */
+async function serveCli(deps: RunDeps): Promise<CliServer & { close(): Promise<void> }> {
+  const system = { version: "1", commit: "", schema: "", startedAt: new Date(), replica: "bench" };
+  const api = await startApi({
+    routes: (router) =>
+      registerRoutes(router, {
+        ...{ services: deps, runs: deps, onTokenRevoked() {} },
+        events: new JournalTail({ db: deps.db, log: silentLog }),
+        system: { ...system, clock: new SharedClock() },
+      }),
+  });
+  return { transport: api.grpc(), close: () => api.close() };
+}
+
 /** A simulated MAAS, a replica that works on everything, and what the people around both do. */
 export async function openOnboardingBench(options: {
   readonly hosts: number;
@@ -148,6 +167,7 @@ export async function openOnboardingBench(options: {
   const { db } = deps;
   await addLabSite(deps, maas);
   if (!options.isIdle) await replica.work();
+  const served = await serveCli(deps);
   const used = new Set<string>();
   const latest = async (nodeId: string): Promise<Run> => {
     const [run] = await listRuns(db, { target: { kind: "fleet_node", id: nodeId }, limit: 1 });
@@ -220,14 +240,14 @@ export async function openOnboardingBench(options: {
         "reconciled",
       );
       const view = jobViewOf(run);
-      const { command } = nextActionOf(await bench.node(nodeId), view, null);
+      const command = await printedNext(served, nodeId);
       return { class: view?.failureClass, state: view?.state, stage: view?.stage, command };
     },
-    /** As the command line does. */
-    async runCommand(command: string): Promise<void> {
-      const [node = "", action = ""] = command.split(" ").slice(-2);
-      await actOnNode(deps, tester, { node, action, requestId: randomUUID(), comment: "" });
-    },
+    /** A line that was printed, as it is, through the command line. */
+    runPrinted: (line: string, typed: Typed = {}) => runPrinted(served, line, typed),
+    /** What `fleet show` prints, once it prints something. */
+    printed: (nodeId: string) =>
+      eventually(async () => (await printedNext(served, nodeId)) || undefined, { what: "a command is recommended" }),
     act: (nodeId: string, action: FleetAction) =>
       actOnNode(deps, tester, { node: nodeId, action, requestId: randomUUID(), comment: "seen to" }),
     /** The agent enrols as soon as the system is deployed. */
@@ -240,6 +260,7 @@ export async function openOnboardingBench(options: {
       await enrolDeployed(deps, nodeId, machine?.user_data ?? "");
     },
     async close() {
+      await served.close();
       await replica.stop();
       await maas.stop();
       await database.drop();

@@ -10,7 +10,7 @@ import type { AddSiteOptions, UpdateSiteOptions } from "./sites.ts";
 
 const KEY_OPTION = [
   "--api-key-file <file>",
-  "file with the API key of MAAS, or - for standard input; kept encrypted",
+  "file with the API key of MAAS, or - for standard input; at a terminal, - asks for it; kept encrypted",
 ] as const;
 const HTTP_OPTION = ["--allow-http", "accept an http address: the API key then travels unencrypted"] as const;
 const SKIP_OPTION = ["--skip-probe", "record it without calling MAAS"] as const;

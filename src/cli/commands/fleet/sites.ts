@@ -1,11 +1,11 @@
 import { FleetService, type FleetSite, FleetSiteSchema } from "../../../../contract/millwright/v1/fleet_pb.js";
-import { readTextFile } from "../../client/discover-server.ts";
 import { UsageError } from "../../client/errors.ts";
 import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import { type ConfirmOptions, confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printDone, printList } from "../../terminal/printing.ts";
+import { readSecretFile } from "../../terminal/secret-input.ts";
 import { clockTime, isoTime } from "../../terminal/times.ts";
 import type { ListOptions } from "../options/list-options.ts";
 import { readList } from "../options/read-list.ts";
@@ -40,11 +40,8 @@ const columns: readonly Column<FleetSite>[] = [
 const print = (session: Session, items: readonly FleetSite[]) =>
   printList(session, { items, columns, json: (site) => jsonOf(FleetSiteSchema, site) }, "No fleet sites.");
 
-async function readKey(session: Session, file: string): Promise<string> {
-  const key = file === "-" ? await session.terminal.stdin.readAll() : readTextFile(file);
-  if (key === undefined) throw new UsageError(`--api-key-file: ${file} does not exist`);
-  return key.trim();
-}
+const readKey = async (session: Session, file: string): Promise<string> =>
+  (await readSecretFile(session, file, { option: "--api-key-file", question: "API key of MAAS" })).trim();
 
 export async function addSite(session: Session, name: string, options: AddSiteOptions): Promise<undefined> {
   const { apiKeyFile, ...given } = options;

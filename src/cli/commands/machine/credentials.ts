@@ -16,14 +16,10 @@ export async function setCredentials(
   machineId: string,
   options: CredentialOptions,
 ): Promise<undefined> {
-  const { bmcUsername, sshUsername, sshKeyFile } = options;
-  if (bmcUsername === undefined && sshUsername === undefined)
-    throw new UsageError(
-      "no credentials are given",
-      "give --bmc-username, or --ssh-username with --ssh-key-file, or both",
-    );
+  const { sshUsername, sshKeyFile } = options;
   if ((sshUsername === undefined) !== (sshKeyFile === undefined))
     throw new UsageError("--ssh-username and --ssh-key-file belong together");
+  const bmcUsername = options.bmcUsername ?? (sshUsername === undefined ? await askBmcUsername(session) : undefined);
   const sshPrivateKey = sshKeyFile === undefined ? "" : readKey(sshKeyFile);
   const bmcPassword = bmcUsername === undefined ? "" : ((await readBmcPassword(session, options, "required")) ?? "");
   const client = await session.client(MachineLifecycleService);
@@ -32,6 +28,18 @@ export async function setCredentials(
     { signal: session.signal },
   );
   await printDone(session, `Credentials of machine ${machineId} set.`, { machine_id: machineId });
+}
+
+/** Without any option it is the account of the BMC that is given, and asked for. */
+async function askBmcUsername({ terminal: { stdin, stderr } }: Session): Promise<string> {
+  if (!stdin.isTTY || !stderr.isTTY)
+    throw new UsageError(
+      "no credentials are given",
+      "give --bmc-username, or --ssh-username with --ssh-key-file, or both; at a terminal, the BMC account is asked for",
+    );
+  const name = (await stdin.ask("BMC user name: ", { hidden: false })).trim();
+  if (name === "") throw new UsageError("the BMC user name is empty; nothing was changed");
+  return name;
 }
 
 function readKey(file: string): string {

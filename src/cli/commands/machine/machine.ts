@@ -126,7 +126,7 @@ function addEditing(machine: Command, run: Run): void {
       .command("set-credentials")
       .argument("<id>", "a machine")
       .description("set the credentials of a machine; what is left out stays as it is")
-      .option("--bmc-username <name>", "user name at its BMC")
+      .option("--bmc-username <name>", "user name at its BMC; without any option it is asked for on the terminal")
       .option("--ssh-username <name>", "user name for SSH")
       .option("--ssh-key-file <file>", "file with the private key for SSH, without a passphrase"),
   ).action((id: string, options: CredentialOptions) =>

@@ -16,7 +16,7 @@ export async function accountOfNode({ powerAccount, knownIdentity, target: node 
   if (ipmiIp === null || account === undefined)
     throw missing(
       `no account for the management controller of ${nameOf(node)} (${ipmiIp ?? "without an address"}) is on record`,
-      `millwright machine set-credentials ${machineId} --bmc-username NAME`,
+      `millwright machine set-credentials ${machineId}`,
     );
   const { bmcAddress } = await knownIdentity();
   if (bmcAddress !== null && !isSameAddress(bmcAddress, ipmiIp))
@@ -28,5 +28,5 @@ export async function accountOfNode({ powerAccount, knownIdentity, target: node 
 }
 
 /** A record may have an IPv6 address between brackets. */
-const isSameAddress = (one: string, other: string): boolean =>
+export const isSameAddress = (one: string, other: string): boolean =>
   one.replace(/^\[(.*)\]$/, "$1").toLowerCase() === other.toLowerCase();

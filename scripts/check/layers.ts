@@ -36,7 +36,6 @@ const CONSOLE_PACKAGES = [
   "@tanstack/react-query",
   "@tanstack/react-router",
   "@tanstack/react-virtual",
-  "ansi_up",
   "react",
   "react-dom",
   "uplot",

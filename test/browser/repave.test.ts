@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { findBarriers } from "../support/browser/browser.ts";
 import { type ConsoleBench, openConsoleBench, whyNoBrowser } from "../support/browser/console-bench.ts";
@@ -44,6 +45,35 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     expect(await steps.count()).toBeGreaterThan(3);
     expect(await steps.filter({ hasText: "not begun" }).count()).toBe(0);
     expect(await steps.filter({ hasText: "proved" }).count()).toBe(await steps.count());
+    expect(faults).toEqual([]);
+  }, 180_000);
+
+  test("a log of a million lines opens at its end, and is searched, gone through and saved whole", async () => {
+    const { page, faults } = await bench.signedIn();
+    const { runId, step } = await writeLongLog(bench, "m-rack1-07");
+    await page.goto(`${bench.server.httpUrl}/runs/${runId}`);
+    const log = page.getByRole("log");
+    await log.getByText("the end of it all").waitFor();
+    const count = page.getByRole("region", { name: "Log" }).getByRole("status");
+    expect(await count.textContent()).toMatch(/^the newest [\d,]+ lines$/);
+    expect(await log.getByText("the beginning of it all").count()).toBe(0);
+
+    await page.getByLabel("Search the log").fill("OF IT ALL");
+    await count.getByText(/^2 lines$/).waitFor();
+    await log.getByText("the beginning of it all").waitFor();
+    expect(await log.locator("mark").allTextContents()).toEqual(["of it all", "of it all"]);
+
+    await page.getByLabel("Search the log").fill("");
+    await count.getByText(/^1,000,\d{3} lines$/).waitFor();
+    await page.getByRole("button", { name: step, exact: true }).click();
+    await log.getByText(`step ${step} begins`).waitFor();
+    expect(await log.locator("[data-target]").textContent()).toContain(`step ${step} begins`);
+
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download" }).click();
+    const saved = await readFile(await (await saving).path(), "utf8");
+    expect(saved.split("\n").length).toBeGreaterThan(1_000_000);
+    expect(saved).toContain("\u001b[32mthe end of it all\u001b[0m");
     expect(faults).toEqual([]);
   }, 180_000);
 
@@ -148,3 +178,24 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     expect(faults).toEqual([]);
   });
 });
+
+/** Adds a million lines to the log of the machine's newest run, in as many bytes as a log may have. */
+async function writeLongLog({ server, database, token }: ConsoleBench, machineId: string) {
+  const found = await server.ask<{ runs: { run: { runId: string; steps: { name: string }[] } }[] }>(
+    "millwright.v1.RunService/ListRuns",
+    { filter: `machine_id=${machineId}`, page_size: 1 },
+    token,
+  );
+  const { runId = "", steps = [] } = found.runs[0]?.run ?? {};
+  const lines = "line\n".repeat(500);
+  await database.db.query(
+    `insert into run_logs (run_id, seq, at, step, stream, data, bytes_so_far, ours)
+     select $1, l.seq + n, now(), 'long', 'stdout',
+            case n when 1 then convert_to(E'the beginning of it all\n', 'UTF8') || $2::bytea
+                   when 2000 then $2::bytea || convert_to(E'\x1b[32mthe end of it all\x1b[0m\n', 'UTF8') else $2::bytea end,
+            l.bytes_so_far + n * length($2::bytea), false
+       from (select seq, bytes_so_far from run_logs where run_id = $1 order by seq desc limit 1) as l, generate_series(1, 2000) as n`,
+    [runId, Buffer.from(lines)],
+  );
+  return { runId, step: steps[1]?.name ?? "" };
+}

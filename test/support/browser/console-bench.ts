@@ -9,6 +9,8 @@ export const whyNoBrowser = (): string | undefined => (existsSync(CHROMIUM) ? un
 
 export interface ConsoleBench {
   readonly server: ServerProcess;
+  /** For what no call writes, such as a log of a million lines. */
+  readonly database: TestDatabase;
   readonly browser: TestBrowser;
   /** The address that `npm start` prints. */
   readonly link: string;
@@ -34,7 +36,7 @@ export async function openConsoleBench(env: Readonly<Record<string, string>> = {
   const token = devTokenOf(server);
   const browser = await startBrowser();
   return {
-    ...{ browser, link, token },
+    ...{ browser, link, token, database },
     get server() {
       return server;
     },

@@ -1,27 +1,52 @@
-import { Checkbox, TextInput } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
-import { exactTime } from "../../api/times.ts";
+import { Button, Checkbox, TextInput } from "@mantine/core";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { CopyButton } from "../../parts/copy-button.tsx";
 import { ErrorNote } from "../../parts/error-note.tsx";
 import { Section } from "../../parts/section.tsx";
+import type { FollowedLog, LogState } from "./followed-log.ts";
 import classes from "./log.module.css";
-import type { LogLine } from "./log-lines.ts";
+import { type LogLine, linesThat, placeOfStep } from "./log-lines.ts";
+import { LogView } from "./log-view.tsx";
+import { saveLog } from "./save-log.ts";
 import { useLog } from "./use-log.ts";
 
-const LINE_HEIGHT = 18;
+/** A step whose place in the log is wanted. */
+export interface LogPlace {
+  readonly step: string;
+  readonly hasFailed: boolean;
+}
 
-/** What the steps have written, as they write it. */
-export function Log({ runId }: { readonly runId: string }) {
-  const { lines, error, isWhole } = useLog(runId);
+interface LogProps {
+  readonly runId: string;
+  readonly failedStep: string | undefined;
+  readonly place: LogPlace | undefined;
+  readonly onPlace: (place: LogPlace | undefined) => void;
+}
+
+/** Fewer than a screen may show: nobody could scroll for more. */
+const FEW_LINES = 80;
+
+/** What the steps have written, its end first, and as they write it. */
+export function Log({ runId, failedStep, place, onPlace }: LogProps) {
+  const { state, log } = useLog(runId);
+  const { lines, error, hasEnded, hasEarlier } = state;
   const [isFollowed, setFollowed] = useState(true);
-  const [isErrorsOnly, setErrorsOnly] = useState(false);
-  const [text, setText] = useState("");
-  const wanted = useDeferredValue(text.toLowerCase());
-  const shown = useMemo(
-    () => lines.filter((line) => (!isErrorsOnly || line.isError) && line.text.toLowerCase().includes(wanted)),
-    [lines, isErrorsOnly, wanted],
-  );
+  const { filter, isWanted, setText, setErrorsOnly } = useLineFilter(state, log);
+  const shown = useMemo(() => (isWanted ? linesThat(lines, isWanted) : lines), [lines, isWanted]);
+  const target = usePlace({ state, log, place });
+  const goTo = (wanted: LogPlace) => {
+    setText("");
+    setErrorsOnly(false);
+    setFollowed(false);
+    onPlace(wanted);
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: somebody asked for another place
+  useEffect(() => {
+    if (place) goTo(place);
+  }, [place]);
+  useEffect(() => {
+    if (hasEarlier && lines.count < FEW_LINES) void log?.readEarlier();
+  }, [hasEarlier, lines, log]);
   const tools = (
     <div className={classes.tools}>
       <TextInput
@@ -29,81 +54,95 @@ export function Log({ runId }: { readonly runId: string }) {
         size="xs"
         aria-label="Search the log"
         placeholder="Search the log"
-        value={text}
+        value={filter.text}
         onChange={(event) => setText(event.currentTarget.value)}
       />
-      <Checkbox size="xs" label="errors only" checked={isErrorsOnly} onChange={() => setErrorsOnly(!isErrorsOnly)} />
-      {!isWhole && <Checkbox size="xs" label="follow" checked={isFollowed} onChange={() => setFollowed(!isFollowed)} />}
-      <span className="dim">{shown.length.toLocaleString("en")} lines</span>
+      <Checkbox
+        size="xs"
+        label="errors only"
+        checked={filter.isErrorsOnly}
+        onChange={() => setErrorsOnly(!filter.isErrorsOnly)}
+      />
+      {!hasEnded && (
+        <Checkbox
+          size="xs"
+          label="follow"
+          checked={isFollowed}
+          onChange={() => {
+            onPlace(undefined);
+            setFollowed(!isFollowed);
+          }}
+        />
+      )}
+      {failedStep !== undefined && (
+        <Button size="compact-xs" variant="default" onClick={() => goTo({ step: failedStep, hasFailed: true })}>
+          Go to the failure
+        </Button>
+      )}
+      <span className="dim" role="status">
+        {hasEarlier ? "the newest " : ""}
+        {shown.count.toLocaleString("en")} lines
+      </span>
+      {log && lines.count > 0 && (
+        <Button size="compact-xs" variant="default" onClick={() => void saveLog(runId, log)}>
+          Download
+        </Button>
+      )}
       <CopyButton label="copy as CLI" text={`millwright run logs ${runId}`} />
     </div>
   );
   return (
     <Section title="Log" aside={tools}>
       {error !== null && <ErrorNote error={error} />}
-      {lines.length === 0 ? (
-        <p className="dim">{isWhole ? "The steps have written nothing." : "Nothing was written yet."}</p>
+      {lines.count === 0 ? (
+        <p className="dim">{hasEnded ? "The steps have written nothing." : "Nothing was written yet."}</p>
       ) : (
-        <Lines lines={shown} isFollowed={isFollowed && !isWhole} onLeave={() => setFollowed(false)} />
+        <LogView
+          lines={shown}
+          wanted={filter.text.toLowerCase()}
+          target={target}
+          isFollowed={isFollowed && place === undefined}
+          onLeave={() => setFollowed(false)}
+          onTop={() => void log?.readEarlier()}
+        />
       )}
     </Section>
   );
 }
 
-interface LinesProps {
-  readonly lines: readonly LogLine[];
-  readonly isFollowed: boolean;
-  /** Somebody scrolls up, and wants to stay there. */
-  readonly onLeave: () => void;
+/** Which lines are wanted; undefined: all. Who searches wants the whole log, and not only what a screen shows. */
+function useLineFilter({ hasEarlier }: LogState, log: FollowedLog | undefined) {
+  const [text, setText] = useState("");
+  const [isErrorsOnly, setErrorsOnly] = useState(false);
+  const wanted = useDeferredValue(text.toLowerCase());
+  const isFiltered = wanted !== "" || isErrorsOnly;
+  useEffect(() => {
+    if (isFiltered && hasEarlier) void log?.readAll();
+  }, [isFiltered, hasEarlier, log]);
+  const isWanted = useMemo(
+    () =>
+      isFiltered
+        ? (line: LogLine) => (!isErrorsOnly || line.isError) && line.text.toLowerCase().includes(wanted)
+        : undefined,
+    [isFiltered, isErrorsOnly, wanted],
+  );
+  return { filter: { text, isErrorsOnly }, isWanted, setText, setErrorsOnly };
 }
 
-function Lines({ lines, isFollowed, onLeave }: LinesProps) {
-  const scroller = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => LINE_HEIGHT,
-    overscan: 20,
-  });
+interface PlaceUse {
+  readonly state: LogState;
+  readonly log: FollowedLog | undefined;
+  readonly place: LogPlace | undefined;
+}
+
+/** The number of the line that is wanted. Where the step began, or that it wrote nothing, only the whole log can say. */
+function usePlace({ state: { lines, hasEarlier }, log, place }: PlaceUse) {
+  const index = useMemo(() => (place ? placeOfStep(lines, place.step, place.hasFailed) : -1), [lines, place]);
+  const isUnsure = place !== undefined && hasEarlier && (!place.hasFailed || index < 0);
   useEffect(() => {
-    if (isFollowed && lines.length > 0) virtual.scrollToIndex(lines.length - 1);
-  }, [isFollowed, lines.length, virtual]);
-  return (
-    <div
-      ref={scroller}
-      className={classes.scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-      tabIndex={0}
-      role="log"
-      aria-label="Log lines"
-      aria-live="off"
-      onWheel={(event) => {
-        if (event.deltaY < 0) onLeave();
-      }}
-    >
-      <div style={{ height: virtual.getTotalSize(), position: "relative" }}>
-        {virtual.getVirtualItems().map(({ index, start }) => {
-          const line = lines[index];
-          return (
-            line && (
-              <div
-                key={line.number}
-                className={classes.line}
-                data-error={line.isError || undefined}
-                style={{ transform: `translateY(${start}px)` }}
-              >
-                <span className={classes.at} title={`${exactTime(line.at)} · ${line.step}`}>
-                  {exactTime(line.at).slice(11)}
-                </span>
-                <span>
-                  {line.isError && <span className={classes.mark}>! </span>}
-                  {line.text}
-                </span>
-              </div>
-            )
-          );
-        })}
-      </div>
-    </div>
-  );
+    if (isUnsure) void log?.readAll();
+  }, [isUnsure, log]);
+  const number = index < 0 || isUnsure ? undefined : lines.numberOf(index);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: who asks for the same place once more is led there once more
+  return useMemo(() => (number === undefined ? undefined : { number }), [number, place]);
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import type { Run } from "../../../../contract/baremetal/v1/baremetal_pb.js";
+import { useState } from "react";
+import { type Run, StepStatus_State } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { type RunRecord, RunService } from "../../../../contract/millwright/v1/run_pb.js";
 import { ActionBar } from "../../actions/action-bar.tsx";
 import { harmless } from "../../api/hostile-text.ts";
@@ -19,9 +20,10 @@ import { StateChip } from "../../parts/state-chip.tsx";
 import { ThingLink } from "../../parts/thing-link.tsx";
 import { purposeOf, standingOf } from "../runs/run-state.ts";
 import { Children } from "./children.tsx";
-import { Log } from "./log.tsx";
+import { Log, type LogPlace } from "./log.tsx";
 import { actionsOf } from "./run-actions.ts";
 import { Steps } from "./steps.tsx";
+import { useUsualDurations } from "./usual-durations.ts";
 
 /** One run: how far it is, what proved each step, what it wrote, and what people can do with it. */
 export function RunPage() {
@@ -36,6 +38,9 @@ export function RunPage() {
 }
 
 function Shown({ record, run }: { readonly record: RunRecord; readonly run: Run }) {
+  const [place, setPlace] = useState<LogPlace | undefined>();
+  const usual = useUsualDurations(run.runId);
+  const failed = run.steps.findLast(({ state }) => state === StepStatus_State.FAILED);
   return (
     <>
       <PageHead
@@ -51,14 +56,19 @@ function Shown({ record, run }: { readonly record: RunRecord; readonly run: Run 
       />
       <div className={columns.column}>
         <Section title="Steps">
-          <Steps run={run} details={record.stepDetails} />
+          <Steps
+            run={run}
+            details={record.stepDetails}
+            usual={usual}
+            onShowLog={(step, hasFailed) => setPlace({ step, hasFailed })}
+          />
         </Section>
         {record.children.length > 0 && (
           <Section title="Runs that it has started">
             <Children runs={record.children} />
           </Section>
         )}
-        <Log runId={run.runId} />
+        <Log runId={run.runId} failedStep={failed?.name} place={place} onPlace={setPlace} />
         <div className={columns.columns}>
           <Section title="Why">
             <Explanation kind="run" id={run.runId} />

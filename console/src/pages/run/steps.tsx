@@ -13,27 +13,40 @@ import { Age } from "../../parts/age.tsx";
 import type { Tone } from "../../tone/tone.ts";
 import { ToneIcon } from "../../tone/tone-icon.tsx";
 import classes from "./steps.module.css";
+import type { Usual } from "./usual-durations.ts";
 
 interface StepsProps {
   readonly run: Run;
   readonly details: readonly StepDetail[];
+  /** By the names of steps. */
+  readonly usual: ReadonlyMap<string, Usual>;
+  readonly onShowLog: (step: string, hasFailed: boolean) => void;
 }
 
-/** What was done, what is being done and what is left, in its order: how long each took, and what it said at its end. */
-export function Steps({ run, details }: StepsProps) {
+/** What was done, what is being done and what is left, in its order: how long each took against the usual, and what it said at its end. */
+export function Steps({ run, details, usual, onShowLog }: StepsProps) {
   const now = useNow();
   const reached = run.steps.map((step, index) => ({ step, detail: details[index] }));
   const names = new Set(run.steps.map(({ name }) => name));
   const left = (run.plan?.steps ?? []).filter(({ name }) => !names.has(name));
-  const longest = Math.max(1, ...run.steps.map((step) => spanOf(step, now) ?? 0));
+  const longest = Math.max(
+    1,
+    ...run.steps.map((step) => spanOf(step, now) ?? 0),
+    ...[...usual.values()].map(({ p95 }) => p95),
+  );
   return (
     <ol className={classes.steps}>
       {reached.map(({ step, detail }) => (
-        <Step key={`${step.name} ${detail?.round ?? 1}`} step={step} detail={detail} longest={longest} now={now} />
+        <Step
+          key={`${step.name} ${detail?.round ?? 1}`}
+          {...{ step, detail, longest, now, onShowLog }}
+          usual={usual.get(step.name)}
+        />
       ))}
       {left.map(({ name }) => (
         <li key={name} className={classes.step} data-left>
           <span className={classes.name}>{name}</span>
+          <Timing span={undefined} usual={usual.get(name)} longest={longest} says="" />
           <span className="dim">not begun</span>
         </li>
       ))}
@@ -44,25 +57,31 @@ export function Steps({ run, details }: StepsProps) {
 interface StepProps {
   readonly step: StepStatus;
   readonly detail: StepDetail | undefined;
+  readonly usual: Usual | undefined;
   readonly longest: number;
   readonly now: number;
+  readonly onShowLog: StepsProps["onShowLog"];
 }
 
-function Step({ step, detail, longest, now }: StepProps) {
-  const span = spanOf(step, now);
+function Step({ step, detail, usual, longest, now, onShowLog }: StepProps) {
+  const span = step.carriedOver ? undefined : spanOf(step, now);
   const tone = toneOfStep(step);
+  const hasFailed = step.state === StepStatus_State.FAILED;
   return (
     <li className={classes.step} data-tone={tone}>
       <span className={classes.name}>
-        <ToneIcon tone={tone} label={enumName(StepStatus_StateSchema, step.state)} /> {step.name}
+        <ToneIcon tone={tone} label={enumName(StepStatus_StateSchema, step.state)} />
+        <button
+          type="button"
+          className={classes.place}
+          title="Show it in the log"
+          onClick={() => onShowLog(step.name, hasFailed)}
+        >
+          {step.name}
+        </button>
         {(detail?.round ?? 1) > 1 && <span className="dim"> round {detail?.round}</span>}
       </span>
-      <span className={classes.time}>
-        <span className={classes.bar} style={{ width: `${((span ?? 0) / longest) * 100}%` }} />
-        <span className={classes.span}>
-          {step.carriedOver ? "proved before" : span === undefined ? "" : spanText(span)}
-        </span>
-      </span>
+      <Timing span={span} usual={usual} longest={longest} says={step.carriedOver ? "proved before" : ""} />
       <span className={classes.says}>
         {detail?.skipped && <span className="dim">not needed: </span>}
         {harmless(step.message)}
@@ -75,6 +94,7 @@ function Step({ step, detail, longest, now }: StepProps) {
           <span className="dim"> next attempt in {spanText((toMillis(step.nextAttemptAt) ?? 0) - now)}</span>
         )}
         {detail?.cause && detail.cause.code !== "" && <code className={classes.cause}>{detail.cause.code}</code>}
+        <Receipt detail={detail} />
         {step.state === StepStatus_State.SUCCEEDED && step.finishedAt && (
           <span className={classes.proved}>
             proved <Age at={step.finishedAt} ago />
@@ -82,6 +102,54 @@ function Step({ step, detail, longest, now }: StepProps) {
         )}
       </span>
     </li>
+  );
+}
+
+/** What the device answered, and what a step found that is there to find something. */
+function Receipt({ detail }: { readonly detail: StepDetail | undefined }) {
+  const { verdict = "", receipt = {} } = detail ?? {};
+  const facts = Object.entries(receipt).flatMap(([name, value]) =>
+    typeof value === "object" ? [] : [`${name.replaceAll("_", " ")} ${harmless(String(value))}`],
+  );
+  const said = [...(verdict === "" ? [] : [`found: ${harmless(verdict)}`]), ...facts];
+  return said.length === 0 ? null : <span className={classes.receipt}>{said.join(", ")}</span>;
+}
+
+interface TimingProps {
+  readonly span: number | undefined;
+  readonly usual: Usual | undefined;
+  readonly longest: number;
+  readonly says: string;
+}
+
+/** How long it took or takes, above the half and the 95 % of earlier ones: longer than those is marked. */
+function Timing({ span, usual, longest, says }: TimingProps) {
+  const share = (ms: number) => `${(ms / longest) * 100}%`;
+  const took = says || (span === undefined ? "" : spanText(span));
+  const isLong = span !== undefined && usual !== undefined && span > usual.p95;
+  return (
+    <span className={classes.time}>
+      <span className={classes.track}>
+        {span !== undefined && (
+          <span className={classes.bar} data-long={isLong || undefined} style={{ width: share(span) }} />
+        )}
+        {usual && (
+          <span
+            className={classes.usual}
+            style={{ left: share(usual.p50), right: `calc(100% - ${share(usual.p95)})` }}
+          />
+        )}
+      </span>
+      <span className={classes.span}>
+        {took !== "" && <span>{took}</span>}
+        {usual && (
+          <span className="dim" title={`of ${usual.samples}, half took ${spanText(usual.p50)} at most`}>
+            {isLong ? "longer than 95 %, usually " : "usually "}
+            {spanText(usual.p50)}, 95 % in {spanText(usual.p95)}
+          </span>
+        )}
+      </span>
+    </span>
   );
 }
 

@@ -49,6 +49,35 @@ describe.skipIf(missing !== undefined)(`racks, their devices and lifecycles${mis
     expect(faults).toEqual([]);
   });
 
+  test("an install is approved with a workflow, and watched until it is active", { timeout: 180_000 }, async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/installs`);
+    // The datacentre has a machine that nobody has registered: it boots from the network by itself.
+    await page.getByRole("link", { name: "m-02005e100001", exact: true }).click({ timeout: 120_000 });
+    await page.getByText("a person who approves it").waitFor();
+    await page.getByRole("button", { name: "Approve …" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("m-02005e100001: discovered → pending").waitFor();
+    await dialog.getByLabel("Workflow").selectOption("simulated");
+    await dialog.getByLabel("Comment").fill("racked and cabled");
+    expect(await findBarriers(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Approve", exact: true }).click();
+    await page
+      .getByRole("button", { name: /^installed, / })
+      .first()
+      .waitFor({ timeout: 120_000 });
+    const steps = page.getByLabel("Steps", { exact: true }).getByRole("row");
+    await steps.filter({ hasText: "write image" }).filter({ hasText: "completed" }).waitFor();
+    await page.getByText("racked and cabled").waitFor();
+    await page.getByRole("button", { name: "Activate …" }).click();
+    await dialog.getByRole("button", { name: "Activate", exact: true }).click();
+    await page
+      .getByRole("button", { name: /^active, / })
+      .first()
+      .waitFor();
+    expect(faults).toEqual([]);
+  });
+
   test("a lifecycle is drawn from its table, and a state leads to what is in it", async () => {
     const { page, faults } = await bench.signedIn();
     await page.goto(`${bench.server.httpUrl}/lifecycles`);
@@ -91,6 +120,11 @@ describe.skipIf(missing !== undefined)(`racks, their devices and lifecycles${mis
       "/lifecycles/rack",
       "/rack-firmware",
       "/plans",
+      "/workflows",
+      "/rack-profiles",
+      "/scripts",
+      "/scripts/verify_network.sh",
+      "/groups",
       "/images",
       "/clusters",
       "/sites",

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Modal, TextInput } from "@mantine/core";
+import { Button, Checkbox, Modal, NativeSelect, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
@@ -7,7 +7,7 @@ import { CopyAs } from "../parts/copy-as.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import type { Action } from "./action.ts";
 import classes from "./action-dialog.module.css";
-import { fieldsToAsk, REQUEST_ID, takesRequestId } from "./action-fields.ts";
+import { type AskedField, fieldsToAsk, REQUEST_ID, takesRequestId } from "./action-fields.ts";
 import { Results } from "./results.tsx";
 
 interface ActionDialogProps {
@@ -17,7 +17,7 @@ interface ActionDialogProps {
 
 /** Says what will be done, shows what it would do, asks for what the call takes beside, and does it once. */
 export function ActionDialog({ action, onClose }: ActionDialogProps) {
-  const { label, says, method, request, cli, isDangerous = false, preview, leadsTo, resultsOf } = action;
+  const { label, says, method, request, cli, isDangerous = false, asks, preview, leadsTo, resultsOf } = action;
   const [given, setGiven] = useState<Readonly<Record<string, string | boolean>>>({});
   const [requestId] = useState(newRequestId);
   const navigate = useNavigate();
@@ -46,21 +46,9 @@ export function ActionDialog({ action, onClose }: ActionDialogProps) {
       <form className={classes.form} onSubmit={submit}>
         <p>{says}</p>
         {preview}
-        {fieldsToAsk(method, request).map(({ name, label: asked, isFlag }) =>
-          isFlag ? (
-            <Checkbox
-              key={name}
-              label={asked}
-              onChange={(event) => setGiven({ ...given, [name]: event.currentTarget.checked })}
-            />
-          ) : (
-            <TextInput
-              key={name}
-              label={asked}
-              onChange={(event) => setGiven({ ...given, [name]: event.currentTarget.value })}
-            />
-          ),
-        )}
+        {(asks ?? fieldsToAsk(method, request)).map((field) => (
+          <Field key={field.name} field={field} onGive={(value) => setGiven({ ...given, [field.name]: value })} />
+        ))}
         {doing.error !== null && <ErrorNote error={doing.error} />}
         <div className={classes.foot}>
           <CopyAs call={{ cli, method, request: whole }} />
@@ -81,4 +69,16 @@ export function ActionDialog({ action, onClose }: ActionDialogProps) {
       </form>
     </Modal>
   );
+}
+
+interface FieldProps {
+  readonly field: AskedField;
+  readonly onGive: (value: string | boolean) => void;
+}
+
+function Field({ field: { label, isFlag, choices }, onGive }: FieldProps) {
+  if (isFlag) return <Checkbox label={label} onChange={(event) => onGive(event.currentTarget.checked)} />;
+  if (choices)
+    return <NativeSelect label={label} data={[...choices]} onChange={(event) => onGive(event.currentTarget.value)} />;
+  return <TextInput label={label} onChange={(event) => onGive(event.currentTarget.value)} />;
 }

@@ -5,6 +5,8 @@ export interface AskedField {
   readonly name: string;
   readonly label: string;
   readonly isFlag: boolean;
+  /** One of these, or none. */
+  readonly choices?: readonly { readonly value: string; readonly label: string }[];
 }
 
 /** Makes a call safe to repeat: the dialog fills it in. */

@@ -1,5 +1,6 @@
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import type { ReactNode } from "react";
+import type { AskedField } from "./action-fields.ts";
 
 /** Something that its reader can have done: a call, with what it will do said first. */
 export interface Action<M extends DescMethodUnary = DescMethodUnary> {
@@ -10,9 +11,11 @@ export interface Action<M extends DescMethodUnary = DescMethodUnary> {
   readonly method: M;
   /** Without what the dialog asks for and without a request id. */
   readonly request: MessageInitShape<M["input"]>;
-  /** The same for a terminal. */
+  /** The same for a terminal; empty where no command does it. */
   readonly cli: string;
   readonly isDangerous?: boolean;
+  /** What is asked for. Absent: every text and flag of the call that the request does not give. */
+  readonly asks?: readonly AskedField[];
   /** What it would do as things are now. */
   readonly preview?: ReactNode;
   /** What came of each of several things; they are shown in the dialog. Absent: it was one thing. */

@@ -1,4 +1,13 @@
-import { clustersPage, imagesPage, plansPage, sitesPage, tokensPage } from "./catalogues/page.ts";
+import {
+  clustersPage,
+  groupsPage,
+  imagesPage,
+  plansPage,
+  rackProfilesPage,
+  sitesPage,
+  tokensPage,
+  workflowsPage,
+} from "./catalogues/page.ts";
 import { eventsPage } from "./events/page.ts";
 import { firmwarePage } from "./firmware/page.ts";
 import { fleetNodePage, fleetNodesPage } from "./fleet-nodes/page.ts";
@@ -12,6 +21,7 @@ import { powerShelfPage, powerShelvesPage } from "./power-shelves/page.ts";
 import { rackPage, racksPage } from "./racks/page.ts";
 import { runPage } from "./run/page.ts";
 import { runsPage } from "./runs/page.ts";
+import { scriptPage, scriptsPage } from "./scripts/page.ts";
 import { switchesPage, switchPage } from "./switches/page.ts";
 
 /** All pages, in the order of the navigation. */
@@ -33,10 +43,15 @@ export const PAGES: readonly Page[] = [
   runPage,
   eventsPage,
   plansPage,
+  workflowsPage,
   lifecyclesPage,
   lifecyclePage,
   firmwarePage,
+  rackProfilesPage,
   imagesPage,
+  scriptsPage,
+  scriptPage,
+  groupsPage,
   clustersPage,
   sitesPage,
   tokensPage,

@@ -4,7 +4,7 @@ import classes from "./copy-button.module.css";
 import { CopyButton } from "./copy-button.tsx";
 
 export interface CopyableCall<M extends DescMethodUnary = DescMethodUnary> {
-  /** As it is typed. */
+  /** As it is typed; empty where no command does it. */
   readonly cli: string;
   readonly method: M;
   readonly request: MessageInitShape<M["input"]>;
@@ -14,7 +14,7 @@ export interface CopyableCall<M extends DescMethodUnary = DescMethodUnary> {
 export function CopyAs({ call }: { readonly call: CopyableCall }) {
   return (
     <span className={classes.copyAs}>
-      <CopyButton label="copy as CLI" text={call.cli} />
+      {call.cli !== "" && <CopyButton label="copy as CLI" text={call.cli} />}
       <CopyButton label="copy as curl" text={curlOf(call)} />
     </span>
   );

@@ -88,6 +88,338 @@ export declare type ListNodesResponse = Message<"millwright.v1.ListNodesResponse
 export declare const ListNodesResponseSchema: GenMessage<ListNodesResponse>;
 
 /**
+ * @generated from message millwright.v1.ChangeNodeStateRequest
+ */
+export declare type ChangeNodeStateRequest = Message<"millwright.v1.ChangeNodeStateRequest"> & {
+  /**
+   * That of the machine.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Where it is taken, such as pending or active.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Only if it is in this state, such as discovered; FAILED_PRECONDITION otherwise. Empty: whatever its state.
+   *
+   * @generated from field: string from = 3;
+   */
+  from: string;
+
+  /**
+   * Why; kept in the history.
+   *
+   * @generated from field: string comment = 4;
+   */
+  comment: string;
+
+  /**
+   * With pending alone: what it is installed with. Empty leaves the workflow that it has.
+   *
+   * @generated from field: string workflow_id = 5;
+   */
+  workflowId: string;
+
+  /**
+   * Also after three failed attempts, which are counted from 0 again then.
+   *
+   * @generated from field: bool force = 6;
+   */
+  force: boolean;
+
+  /**
+   * With migrating alone: the machine that takes its place.
+   *
+   * @generated from field: string replacement_id = 7;
+   */
+  replacementId: string;
+};
+
+/**
+ * Describes the message millwright.v1.ChangeNodeStateRequest.
+ * Use `create(ChangeNodeStateRequestSchema)` to create a new message.
+ */
+export declare const ChangeNodeStateRequestSchema: GenMessage<ChangeNodeStateRequest>;
+
+/**
+ * @generated from message millwright.v1.ChangeNodeStateResponse
+ */
+export declare type ChangeNodeStateResponse = Message<"millwright.v1.ChangeNodeStateResponse"> & {
+  /**
+   * As it is now.
+   *
+   * @generated from field: millwright.v1.Node node = 1;
+   */
+  node?: Node | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.ChangeNodeStateResponse.
+ * Use `create(ChangeNodeStateResponseSchema)` to create a new message.
+ */
+export declare const ChangeNodeStateResponseSchema: GenMessage<ChangeNodeStateResponse>;
+
+/**
+ * @generated from message millwright.v1.ListWorkflowsRequest
+ */
+export declare type ListWorkflowsRequest = Message<"millwright.v1.ListWorkflowsRequest"> & {
+};
+
+/**
+ * Describes the message millwright.v1.ListWorkflowsRequest.
+ * Use `create(ListWorkflowsRequestSchema)` to create a new message.
+ */
+export declare const ListWorkflowsRequestSchema: GenMessage<ListWorkflowsRequest>;
+
+/**
+ * @generated from message millwright.v1.ListWorkflowsResponse
+ */
+export declare type ListWorkflowsResponse = Message<"millwright.v1.ListWorkflowsResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.Workflow workflows = 1;
+   */
+  workflows: Workflow[];
+};
+
+/**
+ * Describes the message millwright.v1.ListWorkflowsResponse.
+ * Use `create(ListWorkflowsResponseSchema)` to create a new message.
+ */
+export declare const ListWorkflowsResponseSchema: GenMessage<ListWorkflowsResponse>;
+
+/**
+ * What is installed over the network.
+ *
+ * @generated from message millwright.v1.Workflow
+ */
+export declare type Workflow = Message<"millwright.v1.Workflow"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * linux, windows or bsd.
+   *
+   * @generated from field: string os_family = 4;
+   */
+  osFamily: string;
+
+  /**
+   * x86_64, arm64 or aarch64.
+   *
+   * @generated from field: string architecture = 5;
+   */
+  architecture: string;
+
+  /**
+   * bios, uefi or any.
+   *
+   * @generated from field: string boot_mode = 6;
+   */
+  bootMode: string;
+
+  /**
+   * kernel, sanboot, chain, image or clone.
+   *
+   * @generated from field: string method = 7;
+   */
+  method: string;
+
+  /**
+   * @generated from field: repeated millwright.v1.WorkflowStep steps = 8;
+   */
+  steps: WorkflowStep[];
+
+  /**
+   * Where a complete install leads: installed or active.
+   *
+   * @generated from field: string next_state = 9;
+   */
+  nextState: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 10;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp updated_at = 11;
+   */
+  updatedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.Workflow.
+ * Use `create(WorkflowSchema)` to create a new message.
+ */
+export declare const WorkflowSchema: GenMessage<Workflow>;
+
+/**
+ * @generated from message millwright.v1.WorkflowStep
+ */
+export declare type WorkflowStep = Message<"millwright.v1.WorkflowStep"> & {
+  /**
+   * @generated from field: int32 sequence = 1;
+   */
+  sequence: number;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * As in InstallationStep.
+   *
+   * @generated from field: string type = 3;
+   */
+  type: string;
+
+  /**
+   * fail, retry, skip or rollback.
+   *
+   * @generated from field: string on_failure = 4;
+   */
+  onFailure: string;
+
+  /**
+   * @generated from field: int32 max_retries = 5;
+   */
+  maxRetries: number;
+
+  /**
+   * @generated from field: int32 timeout_seconds = 6;
+   */
+  timeoutSeconds: number;
+};
+
+/**
+ * Describes the message millwright.v1.WorkflowStep.
+ * Use `create(WorkflowStepSchema)` to create a new message.
+ */
+export declare const WorkflowStepSchema: GenMessage<WorkflowStep>;
+
+/**
+ * @generated from message millwright.v1.ListNodeGroupsRequest
+ */
+export declare type ListNodeGroupsRequest = Message<"millwright.v1.ListNodeGroupsRequest"> & {
+};
+
+/**
+ * Describes the message millwright.v1.ListNodeGroupsRequest.
+ * Use `create(ListNodeGroupsRequestSchema)` to create a new message.
+ */
+export declare const ListNodeGroupsRequestSchema: GenMessage<ListNodeGroupsRequest>;
+
+/**
+ * @generated from message millwright.v1.ListNodeGroupsResponse
+ */
+export declare type ListNodeGroupsResponse = Message<"millwright.v1.ListNodeGroupsResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.NodeGroup groups = 1;
+   */
+  groups: NodeGroup[];
+};
+
+/**
+ * Describes the message millwright.v1.ListNodeGroupsResponse.
+ * Use `create(ListNodeGroupsResponseSchema)` to create a new message.
+ */
+export declare const ListNodeGroupsResponseSchema: GenMessage<ListNodeGroupsResponse>;
+
+/**
+ * Nodes that are treated alike. What a group does not say itself, the one that it is in says for it.
+ *
+ * @generated from message millwright.v1.NodeGroup
+ */
+export declare type NodeGroup = Message<"millwright.v1.NodeGroup"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * Empty: it is in no other.
+   *
+   * @generated from field: string parent_id = 4;
+   */
+  parentId: string;
+
+  /**
+   * From 0 on.
+   *
+   * @generated from field: int32 depth = 5;
+   */
+  depth: number;
+
+  /**
+   * Its own workflow; empty when it has none.
+   *
+   * @generated from field: string default_workflow_id = 6;
+   */
+  defaultWorkflowId: string;
+
+  /**
+   * Its own workflow, or the one of a group above it.
+   *
+   * @generated from field: string effective_workflow_id = 7;
+   */
+  effectiveWorkflowId: string;
+
+  /**
+   * Nodes that are discovered need no approval.
+   *
+   * @generated from field: bool effective_auto_provision = 8;
+   */
+  effectiveAutoProvision: boolean;
+
+  /**
+   * Nodes that are installed are active without anybody's word.
+   *
+   * @generated from field: bool effective_auto_promote = 9;
+   */
+  effectiveAutoPromote: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 10;
+   */
+  createdAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millwright.v1.NodeGroup.
+ * Use `create(NodeGroupSchema)` to create a new message.
+ */
+export declare const NodeGroupSchema: GenMessage<NodeGroup>;
+
+/**
  * @generated from message millwright.v1.ArmNodeRequest
  */
 export declare type ArmNodeRequest = Message<"millwright.v1.ArmNodeRequest"> & {
@@ -382,6 +714,17 @@ export declare const NodeService: GenService<{
     output: typeof ListNodesResponseSchema;
   },
   /**
+   * Takes a node to another state, where an operator may: approve, retry, activate and the others. FAILED_PRECONDITION where the
+   * lifecycle has no such transition, and the message names those that it has.
+   *
+   * @generated from rpc millwright.v1.NodeService.ChangeNodeState
+   */
+  changeNodeState: {
+    methodKind: "unary";
+    input: typeof ChangeNodeStateRequestSchema;
+    output: typeof ChangeNodeStateResponseSchema;
+  },
+  /**
    * Expects a node to boot from now on, for as long as install.armed_for says: its next boot gets its script, and what that reports counts.
    *
    * @generated from rpc millwright.v1.NodeService.ArmNode
@@ -400,6 +743,26 @@ export declare const NodeService: GenService<{
     methodKind: "unary";
     input: typeof ConfirmNodeErasedRequestSchema;
     output: typeof ConfirmNodeErasedResponseSchema;
+  },
+  /**
+   * All workflows that are offered, in the order of their names. /api/v1/workflows writes them.
+   *
+   * @generated from rpc millwright.v1.NodeService.ListWorkflows
+   */
+  listWorkflows: {
+    methodKind: "unary";
+    input: typeof ListWorkflowsRequestSchema;
+    output: typeof ListWorkflowsResponseSchema;
+  },
+  /**
+   * All groups of nodes, each after the one that it is in. /api/v1/groups writes them.
+   *
+   * @generated from rpc millwright.v1.NodeService.ListNodeGroups
+   */
+  listNodeGroups: {
+    methodKind: "unary";
+    input: typeof ListNodeGroupsRequestSchema;
+    output: typeof ListNodeGroupsResponseSchema;
   },
 }>;
 

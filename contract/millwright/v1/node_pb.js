@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/node.proto.
  */
 export const file_millwright_v1_node = /*@__PURE__*/
-  fileDesc("ChhtaWxsd3JpZ2h0L3YxL25vZGUucHJvdG8SDW1pbGx3cmlnaHQudjEibwoQTGlzdE5vZGVzUmVxdWVzdBIOCgZmaWx0ZXIYASABKAkSEAoIb3JkZXJfYnkYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSEgoKd2l0aF90b3RhbBgFIAEoCCJ4ChFMaXN0Tm9kZXNSZXNwb25zZRIiCgVub2RlcxgBIAMoCzITLm1pbGx3cmlnaHQudjEuTm9kZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoBUgAiAEBQg0KC190b3RhbF9zaXplIhwKDkFybU5vZGVSZXF1ZXN0EgoKAmlkGAEgASgJIjQKD0FybU5vZGVSZXNwb25zZRIhCgRub2RlGAEgASgLMhMubWlsbHdyaWdodC52MS5Ob2RlIjcKGENvbmZpcm1Ob2RlRXJhc2VkUmVxdWVzdBIKCgJpZBgBIAEoCRIPCgdjb21tZW50GAIgASgJIj4KGUNvbmZpcm1Ob2RlRXJhc2VkUmVzcG9uc2USIQoEbm9kZRgBIAEoCzITLm1pbGx3cmlnaHQudjEuTm9kZSKVBQoETm9kZRIKCgJpZBgBIAEoCRITCgttYWNfYWRkcmVzcxgCIAEoCRIQCghob3N0bmFtZRgDIAEoCRISCgppcF9hZGRyZXNzGAQgASgJEg0KBXN0YXRlGAUgASgJEjQKEHN0YXRlX2NoYW5nZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3dvcmtmbG93X2lkGAcgASgJEh0KFWVmZmVjdGl2ZV93b3JrZmxvd19pZBgIIAEoCRIQCghncm91cF9pZBgJIAEoCRIMCgR0YWdzGAogAygJEg4KBnZlbmRvchgLIAEoCRINCgVtb2RlbBgMIAEoCRIVCg1zZXJpYWxfbnVtYmVyGA0gASgJEhMKC3N5c3RlbV91dWlkGA4gASgJEgwKBGFyY2gYDyABKAkSEQoJYm9vdF9tb2RlGBAgASgJEhgKEGluc3RhbGxfYXR0ZW1wdHMYESABKAUSGgoSbGFzdF9pbnN0YWxsX2Vycm9yGBIgASgJEiIKFWluc3RhbGxhdGlvbl9wcm9ncmVzcxgTIAEoBUgAiAEBEi4KCmNyZWF0ZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3Rfc2Vlbl9hdBgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOwoSaW5zdGFsbGF0aW9uX3N0ZXBzGBcgAygLMh8ubWlsbHdyaWdodC52MS5JbnN0YWxsYXRpb25TdGVwQhgKFl9pbnN0YWxsYXRpb25fcHJvZ3Jlc3MicgoQSW5zdGFsbGF0aW9uU3RlcBIQCghzZXF1ZW5jZRgBIAEoBRIMCgRuYW1lGAIgASgJEgwKBHR5cGUYAyABKAkSDQoFc3RhdGUYBCABKAkSEAoIYXR0ZW1wdHMYBSABKAUSDwoHbWVzc2FnZRgGIAEoCTKPAgoLTm9kZVNlcnZpY2USTgoJTGlzdE5vZGVzEh8ubWlsbHdyaWdodC52MS5MaXN0Tm9kZXNSZXF1ZXN0GiAubWlsbHdyaWdodC52MS5MaXN0Tm9kZXNSZXNwb25zZRJICgdBcm1Ob2RlEh0ubWlsbHdyaWdodC52MS5Bcm1Ob2RlUmVxdWVzdBoeLm1pbGx3cmlnaHQudjEuQXJtTm9kZVJlc3BvbnNlEmYKEUNvbmZpcm1Ob2RlRXJhc2VkEicubWlsbHdyaWdodC52MS5Db25maXJtTm9kZUVyYXNlZFJlcXVlc3QaKC5taWxsd3JpZ2h0LnYxLkNvbmZpcm1Ob2RlRXJhc2VkUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChhtaWxsd3JpZ2h0L3YxL25vZGUucHJvdG8SDW1pbGx3cmlnaHQudjEibwoQTGlzdE5vZGVzUmVxdWVzdBIOCgZmaWx0ZXIYASABKAkSEAoIb3JkZXJfYnkYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSEgoKd2l0aF90b3RhbBgFIAEoCCJ4ChFMaXN0Tm9kZXNSZXNwb25zZRIiCgVub2RlcxgBIAMoCzITLm1pbGx3cmlnaHQudjEuTm9kZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoBUgAiAEBQg0KC190b3RhbF9zaXplIo4BChZDaGFuZ2VOb2RlU3RhdGVSZXF1ZXN0EgoKAmlkGAEgASgJEg0KBXN0YXRlGAIgASgJEgwKBGZyb20YAyABKAkSDwoHY29tbWVudBgEIAEoCRITCgt3b3JrZmxvd19pZBgFIAEoCRINCgVmb3JjZRgGIAEoCBIWCg5yZXBsYWNlbWVudF9pZBgHIAEoCSI8ChdDaGFuZ2VOb2RlU3RhdGVSZXNwb25zZRIhCgRub2RlGAEgASgLMhMubWlsbHdyaWdodC52MS5Ob2RlIhYKFExpc3RXb3JrZmxvd3NSZXF1ZXN0IkMKFUxpc3RXb3JrZmxvd3NSZXNwb25zZRIqCgl3b3JrZmxvd3MYASADKAsyFy5taWxsd3JpZ2h0LnYxLldvcmtmbG93IqUCCghXb3JrZmxvdxIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhEKCW9zX2ZhbWlseRgEIAEoCRIUCgxhcmNoaXRlY3R1cmUYBSABKAkSEQoJYm9vdF9tb2RlGAYgASgJEg4KBm1ldGhvZBgHIAEoCRIqCgVzdGVwcxgIIAMoCzIbLm1pbGx3cmlnaHQudjEuV29ya2Zsb3dTdGVwEhIKCm5leHRfc3RhdGUYCSABKAkSLgoKY3JlYXRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAifgoMV29ya2Zsb3dTdGVwEhAKCHNlcXVlbmNlGAEgASgFEgwKBG5hbWUYAiABKAkSDAoEdHlwZRgDIAEoCRISCgpvbl9mYWlsdXJlGAQgASgJEhMKC21heF9yZXRyaWVzGAUgASgFEhcKD3RpbWVvdXRfc2Vjb25kcxgGIAEoBSIXChVMaXN0Tm9kZUdyb3Vwc1JlcXVlc3QiQgoWTGlzdE5vZGVHcm91cHNSZXNwb25zZRIoCgZncm91cHMYASADKAsyGC5taWxsd3JpZ2h0LnYxLk5vZGVHcm91cCKKAgoJTm9kZUdyb3VwEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEQoJcGFyZW50X2lkGAQgASgJEg0KBWRlcHRoGAUgASgFEhsKE2RlZmF1bHRfd29ya2Zsb3dfaWQYBiABKAkSHQoVZWZmZWN0aXZlX3dvcmtmbG93X2lkGAcgASgJEiAKGGVmZmVjdGl2ZV9hdXRvX3Byb3Zpc2lvbhgIIAEoCBIeChZlZmZlY3RpdmVfYXV0b19wcm9tb3RlGAkgASgIEi4KCmNyZWF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIhwKDkFybU5vZGVSZXF1ZXN0EgoKAmlkGAEgASgJIjQKD0FybU5vZGVSZXNwb25zZRIhCgRub2RlGAEgASgLMhMubWlsbHdyaWdodC52MS5Ob2RlIjcKGENvbmZpcm1Ob2RlRXJhc2VkUmVxdWVzdBIKCgJpZBgBIAEoCRIPCgdjb21tZW50GAIgASgJIj4KGUNvbmZpcm1Ob2RlRXJhc2VkUmVzcG9uc2USIQoEbm9kZRgBIAEoCzITLm1pbGx3cmlnaHQudjEuTm9kZSKVBQoETm9kZRIKCgJpZBgBIAEoCRITCgttYWNfYWRkcmVzcxgCIAEoCRIQCghob3N0bmFtZRgDIAEoCRISCgppcF9hZGRyZXNzGAQgASgJEg0KBXN0YXRlGAUgASgJEjQKEHN0YXRlX2NoYW5nZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3dvcmtmbG93X2lkGAcgASgJEh0KFWVmZmVjdGl2ZV93b3JrZmxvd19pZBgIIAEoCRIQCghncm91cF9pZBgJIAEoCRIMCgR0YWdzGAogAygJEg4KBnZlbmRvchgLIAEoCRINCgVtb2RlbBgMIAEoCRIVCg1zZXJpYWxfbnVtYmVyGA0gASgJEhMKC3N5c3RlbV91dWlkGA4gASgJEgwKBGFyY2gYDyABKAkSEQoJYm9vdF9tb2RlGBAgASgJEhgKEGluc3RhbGxfYXR0ZW1wdHMYESABKAUSGgoSbGFzdF9pbnN0YWxsX2Vycm9yGBIgASgJEiIKFWluc3RhbGxhdGlvbl9wcm9ncmVzcxgTIAEoBUgAiAEBEi4KCmNyZWF0ZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3Rfc2Vlbl9hdBgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOwoSaW5zdGFsbGF0aW9uX3N0ZXBzGBcgAygLMh8ubWlsbHdyaWdodC52MS5JbnN0YWxsYXRpb25TdGVwQhgKFl9pbnN0YWxsYXRpb25fcHJvZ3Jlc3MicgoQSW5zdGFsbGF0aW9uU3RlcBIQCghzZXF1ZW5jZRgBIAEoBRIMCgRuYW1lGAIgASgJEgwKBHR5cGUYAyABKAkSDQoFc3RhdGUYBCABKAkSEAoIYXR0ZW1wdHMYBSABKAUSDwoHbWVzc2FnZRgGIAEoCTKsBAoLTm9kZVNlcnZpY2USTgoJTGlzdE5vZGVzEh8ubWlsbHdyaWdodC52MS5MaXN0Tm9kZXNSZXF1ZXN0GiAubWlsbHdyaWdodC52MS5MaXN0Tm9kZXNSZXNwb25zZRJgCg9DaGFuZ2VOb2RlU3RhdGUSJS5taWxsd3JpZ2h0LnYxLkNoYW5nZU5vZGVTdGF0ZVJlcXVlc3QaJi5taWxsd3JpZ2h0LnYxLkNoYW5nZU5vZGVTdGF0ZVJlc3BvbnNlEkgKB0FybU5vZGUSHS5taWxsd3JpZ2h0LnYxLkFybU5vZGVSZXF1ZXN0Gh4ubWlsbHdyaWdodC52MS5Bcm1Ob2RlUmVzcG9uc2USZgoRQ29uZmlybU5vZGVFcmFzZWQSJy5taWxsd3JpZ2h0LnYxLkNvbmZpcm1Ob2RlRXJhc2VkUmVxdWVzdBooLm1pbGx3cmlnaHQudjEuQ29uZmlybU5vZGVFcmFzZWRSZXNwb25zZRJaCg1MaXN0V29ya2Zsb3dzEiMubWlsbHdyaWdodC52MS5MaXN0V29ya2Zsb3dzUmVxdWVzdBokLm1pbGx3cmlnaHQudjEuTGlzdFdvcmtmbG93c1Jlc3BvbnNlEl0KDkxpc3ROb2RlR3JvdXBzEiQubWlsbHdyaWdodC52MS5MaXN0Tm9kZUdyb3Vwc1JlcXVlc3QaJS5taWxsd3JpZ2h0LnYxLkxpc3ROb2RlR3JvdXBzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message millwright.v1.ListNodesRequest.
@@ -26,46 +26,109 @@ export const ListNodesResponseSchema = /*@__PURE__*/
   messageDesc(file_millwright_v1_node, 1);
 
 /**
+ * Describes the message millwright.v1.ChangeNodeStateRequest.
+ * Use `create(ChangeNodeStateRequestSchema)` to create a new message.
+ */
+export const ChangeNodeStateRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 2);
+
+/**
+ * Describes the message millwright.v1.ChangeNodeStateResponse.
+ * Use `create(ChangeNodeStateResponseSchema)` to create a new message.
+ */
+export const ChangeNodeStateResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 3);
+
+/**
+ * Describes the message millwright.v1.ListWorkflowsRequest.
+ * Use `create(ListWorkflowsRequestSchema)` to create a new message.
+ */
+export const ListWorkflowsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 4);
+
+/**
+ * Describes the message millwright.v1.ListWorkflowsResponse.
+ * Use `create(ListWorkflowsResponseSchema)` to create a new message.
+ */
+export const ListWorkflowsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 5);
+
+/**
+ * Describes the message millwright.v1.Workflow.
+ * Use `create(WorkflowSchema)` to create a new message.
+ */
+export const WorkflowSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 6);
+
+/**
+ * Describes the message millwright.v1.WorkflowStep.
+ * Use `create(WorkflowStepSchema)` to create a new message.
+ */
+export const WorkflowStepSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 7);
+
+/**
+ * Describes the message millwright.v1.ListNodeGroupsRequest.
+ * Use `create(ListNodeGroupsRequestSchema)` to create a new message.
+ */
+export const ListNodeGroupsRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 8);
+
+/**
+ * Describes the message millwright.v1.ListNodeGroupsResponse.
+ * Use `create(ListNodeGroupsResponseSchema)` to create a new message.
+ */
+export const ListNodeGroupsResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 9);
+
+/**
+ * Describes the message millwright.v1.NodeGroup.
+ * Use `create(NodeGroupSchema)` to create a new message.
+ */
+export const NodeGroupSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_node, 10);
+
+/**
  * Describes the message millwright.v1.ArmNodeRequest.
  * Use `create(ArmNodeRequestSchema)` to create a new message.
  */
 export const ArmNodeRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_node, 2);
+  messageDesc(file_millwright_v1_node, 11);
 
 /**
  * Describes the message millwright.v1.ArmNodeResponse.
  * Use `create(ArmNodeResponseSchema)` to create a new message.
  */
 export const ArmNodeResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_node, 3);
+  messageDesc(file_millwright_v1_node, 12);
 
 /**
  * Describes the message millwright.v1.ConfirmNodeErasedRequest.
  * Use `create(ConfirmNodeErasedRequestSchema)` to create a new message.
  */
 export const ConfirmNodeErasedRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_node, 4);
+  messageDesc(file_millwright_v1_node, 13);
 
 /**
  * Describes the message millwright.v1.ConfirmNodeErasedResponse.
  * Use `create(ConfirmNodeErasedResponseSchema)` to create a new message.
  */
 export const ConfirmNodeErasedResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_node, 5);
+  messageDesc(file_millwright_v1_node, 14);
 
 /**
  * Describes the message millwright.v1.Node.
  * Use `create(NodeSchema)` to create a new message.
  */
 export const NodeSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_node, 6);
+  messageDesc(file_millwright_v1_node, 15);
 
 /**
  * Describes the message millwright.v1.InstallationStep.
  * Use `create(InstallationStepSchema)` to create a new message.
  */
 export const InstallationStepSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_node, 7);
+  messageDesc(file_millwright_v1_node, 16);
 
 /**
  * Nodes: machines seen through their network install. /api/v1/nodes has them too, with everything that can be done with them.

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ServiceDeps } from "../../services/call/deps.ts";
 import { armNode } from "../../services/install/boot/arming.ts";
 import { confirmErased as confirmNodeErased } from "../../services/install/boot/erasure.ts";
-import { changeInstallState, changeManyInstallStates } from "../../services/install/installs.ts";
+import { changeInstallState, changeManyInstallStates } from "../../services/install/state/state-changes.ts";
 import { objectOf, one } from "./envelopes.ts";
 import { answerNode, NODES, nodeAnswer, UNKNOWN_NODE } from "./node-answers.ts";
 import * as schemas from "./node-schemas.ts";

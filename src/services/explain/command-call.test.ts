@@ -68,6 +68,19 @@ test.each<[command: string, method: string, request: JsonObject, missing?: strin
   ["rack maintenance resume", "ResumeRackMaintenance", {}],
   ["rack-firmware download fw-1", "DownloadRackFirmware", { id: "fw-1" }],
   ["power-shelf refresh ps-1", "RefreshPowerShelf", { id: "ps-1" }],
+  [
+    "node approve n-1 --workflow <id>",
+    "ChangeNodeState",
+    { id: "n-1", from: "discovered", state: "pending" },
+    ["workflow_id"],
+  ],
+  [
+    "node retry n-1 --workflow w-1 --force",
+    "ChangeNodeState",
+    { id: "n-1", from: "install_failed", state: "pending", workflow_id: "w-1", force: true },
+  ],
+  ["node activate n-1", "ChangeNodeState", { id: "n-1", state: "active" }],
+  ["node requeue n-1", "ChangeNodeState", { id: "n-1", from: "reprovision", state: "pending" }],
   ["node arm n-1", "ArmNode", { id: "n-1" }],
   ["node confirm-erased n-1", "ConfirmNodeErased", { id: "n-1" }],
   ["fleet action fn-1 retry-stage", "ActOnNode", { node: "fn-1", action: "retry-stage" }],
@@ -98,7 +111,7 @@ test.each([
   "run retry run-1 run-2",
   "run retry run-1 --request-id x",
   "rack delete r-1 --detach",
-  "node approve n-1 --workflow <id>",
+  "node set n-1 --workflow <id>",
 ])("`millwright %s` is no single call", (command) => {
   expect(callOf(`millwright ${command}`)).toBeUndefined();
 });

@@ -51,6 +51,12 @@ const named = (method: string, field: string, texts: Readonly<Record<string, str
   texts,
 });
 const COMMENT = { comment: "comment" } as const;
+const node = (from: string, state: string): Shape => ({
+  method: "millwright.v1.NodeService/ChangeNodeState",
+  takes: 1,
+  request: ([id = ""], options) => ({ id, from, state, ...(options.has("force") && { force: true }) }),
+  texts: { ...COMMENT, workflow_id: "workflow" },
+});
 
 /** By the words of the command. What only reads has no call: there is a page, or another answer, that shows it. */
 const SHAPES: Readonly<Record<string, Shape>> = {
@@ -87,6 +93,10 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   },
   "rack-firmware download": named("RackFirmwareService/DownloadRackFirmware", "id"),
   "power-shelf refresh": named("PowerShelfService/RefreshPowerShelf", "id"),
+  "node approve": node("discovered", "pending"),
+  "node requeue": node("reprovision", "pending"),
+  "node retry": node("install_failed", "pending"),
+  "node activate": { ...node("", "active"), texts: COMMENT },
   "node arm": named("NodeService/ArmNode", "id"),
   "node confirm-erased": named("NodeService/ConfirmNodeErased", "id", COMMENT),
   "fleet recover": named("FleetNodeService/RecoverNode", "node", COMMENT),
@@ -102,7 +112,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   },
 };
 
-const SWITCHES: ReadonlySet<string> = new Set(["acknowledge", "new-scripts", "wait"]);
+const SWITCHES: ReadonlySet<string> = new Set(["acknowledge", "force", "new-scripts", "wait"]);
 /** What stands for something that nobody knows yet. */
 const isOpen = (text: string): boolean => /^<.*>$/.test(text);
 

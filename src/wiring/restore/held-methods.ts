@@ -48,6 +48,7 @@ export const HELD_METHODS: ReadonlySet<string> = new Set([
   "millwright.v1.MachinePowerService/SetBootDevice",
   "millwright.v1.MachinePowerService/SetMachinePower",
   "millwright.v1.NodeService/ArmNode",
+  "millwright.v1.NodeService/ChangeNodeState",
   "millwright.v1.PowerShelfService/CancelPowerShelfRequest",
   "millwright.v1.RackService/ClearRackError",
   "millwright.v1.RackService/ReprovisionRack",

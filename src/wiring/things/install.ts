@@ -23,6 +23,7 @@ export const install = defineThing({
   things: {
     "millwright.v1.NodeService/ListNodes":                               "list",
     "millwright.v1.NodeService/ConfirmNodeErased":                       "install id",
+    "millwright.v1.NodeService/ChangeNodeState":                         "install id",
     "GET /api/v1/nodes":                                                 "list",
     "GET /api/v1/nodes/{id}":                                            "install params.id",
     "DELETE /api/v1/nodes/{id}":                                         "install params.id",
@@ -44,6 +45,9 @@ export const install = defineThing({
     "millwright.v1.NodeService/ListNodes":                ["viewer"],
     "millwright.v1.NodeService/ConfirmNodeErased":        ["operator"],
     "millwright.v1.NodeService/ArmNode":                  ["operator"],
+    "millwright.v1.NodeService/ChangeNodeState":          ["operator"],
+    "millwright.v1.NodeService/ListWorkflows":            ["viewer"],
+    "millwright.v1.NodeService/ListNodeGroups":           ["viewer"],
     "GET /api/v1/nodes":                                  ["viewer"],
     "POST /api/v1/nodes":                                 ["operator"],
     "GET /api/v1/nodes/stats":                            ["viewer"],

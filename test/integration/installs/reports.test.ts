@@ -7,8 +7,9 @@ import { INSTALL_STATES, type InstallState } from "../../../src/lifecycles/insta
 import { INSTALLATION_STATUSES, type NodeReport } from "../../../src/lifecycles/install/report.ts";
 import type { Caller } from "../../../src/services/call/caller.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
-import { changeInstallState, getInstall, registerInstall } from "../../../src/services/install/installs.ts";
+import { getInstall, registerInstall } from "../../../src/services/install/installs.ts";
 import { applyReports, type ReportAnswer, type ReportInput } from "../../../src/services/install/reports.ts";
+import { changeInstallState } from "../../../src/services/install/state/state-changes.ts";
 import type { SecretStore } from "../../../src/store/access/secrets.ts";
 import { listHistory } from "../../../src/store/lifecycle/journal.ts";
 import { openReportDesk } from "../../../src/wiring/installs.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { hours } from "../../../src/kernel/time/duration.ts";
 import { INSTALL_STATES } from "../../../src/lifecycles/install/install.ts";
+import { changeNodeState, type WantedState } from "../../../src/services/install/state/state-changes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { dumpTables } from "../api/forge-under-test.ts";
@@ -16,6 +17,11 @@ const at = (id: string, more = "") => `/api/v1/nodes/${id}${more}`;
 const show = (id: string) => api.ask("GET", at(id));
 const edges = async (id: string) =>
   (await api.history(id)).data.map(({ from_state, to_state }) => `${from_state} → ${to_state}`).reverse();
+
+const WORKFLOW = {
+  name: "for the RPC",
+  boot: { method: "sanboot", iso_url: "/files/x.iso" },
+};
 
 /** A node that reports of its install. */
 async function installing(): Promise<Node> {
@@ -463,5 +469,46 @@ describe("with the engine", () => {
       triggered_by: "system",
       metadata: { error: "not complete within 1h", attempt: 3 },
     });
+  });
+});
+
+describe("the same by the RPC", () => {
+  const tester = { name: "kim", roles: ["operator"], address: null } as const;
+  const change = (id: string, wanted: Partial<WantedState>) =>
+    changeNodeState(api.deps, tester, id, {
+      ...{ state: "", from: "", comment: "", workflowId: "", force: false, replacementId: "" },
+      ...wanted,
+    });
+
+  test("a node is approved with a workflow, once: whoever approves it again is told where it is", async () => {
+    const { id } = await api.register();
+    const { id: workflow } = await api.ask<{ id: string }>("POST", "/api/v1/workflows", WORKFLOW, { role: "admin" });
+    const approval = { state: "pending", from: "discovered", workflowId: workflow, comment: "racked" };
+    const approved = await change(id, approval);
+    expect([approved.state.name, approved.effectiveWorkflowId]).toEqual(["pending", workflow]);
+    await expect(change(id, approval)).rejects.toMatchObject({
+      kind: "failed_precondition",
+      message: `node ${id} is pending; this is for one that is discovered`,
+    });
+    expect((await api.history(id)).data[0]).toMatchObject({ to_state: "pending", user_id: "kim", comment: "racked" });
+  });
+
+  test("a node that has failed too often is tried again with force alone, and counts from 0", async () => {
+    const { id } = await failedThrice();
+    const again = { state: "pending", from: "install_failed" };
+    await expect(change(id, again)).rejects.toThrow("reset the count with force");
+    expect((await change(id, { ...again, force: true })).facts.installAttempts).toBe(0);
+  });
+
+  test.each<[string, Partial<WantedState>]>([
+    ["state", { state: "mended" }],
+    ["from", { state: "pending", from: "PENDING" }],
+    ["workflow_id", { state: "active", workflowId: "w-1" }],
+    ["comment", { state: "pending", comment: "\u202egnp.exe" }],
+  ])("a wrong %s is named, and nothing changes", async (field, wanted) => {
+    const { id } = await api.register();
+    const before = await dumpTables(api.db);
+    await expect(change(id, wanted)).rejects.toMatchObject({ kind: "invalid_argument", detail: { field } });
+    expect(await dumpTables(api.db)).toEqual(before);
   });
 });

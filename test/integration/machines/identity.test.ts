@@ -6,8 +6,8 @@ import { PowerShelfService } from "../../../contract/millwright/v1/power_shelf_p
 import { seconds } from "../../../src/kernel/time/duration.ts";
 import { type BootRequest, bootNode } from "../../../src/services/install/boot/boot.ts";
 import { readBootSteps } from "../../../src/services/install/boot/boot-steps.ts";
-import { changeInstallState } from "../../../src/services/install/installs.ts";
 import { applyReports } from "../../../src/services/install/reports.ts";
+import { changeInstallState } from "../../../src/services/install/state/state-changes.ts";
 import { createWorkflow } from "../../../src/services/install/workflows.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { loadInstalls } from "../../../src/store/install/installs.ts";

@@ -8,6 +8,30 @@ export const plansPage = definePage({
   load: async () => (await import("./plans.tsx")).Plans,
 });
 
+export const workflowsPage = definePage({
+  path: "/workflows",
+  title: "Workflows",
+  nav: { group: "work" },
+  needs: "millwright.v1.NodeService/ListWorkflows",
+  load: async () => (await import("./workflows.tsx")).Workflows,
+});
+
+export const groupsPage = definePage({
+  path: "/groups",
+  title: "Groups",
+  nav: { group: "system" },
+  needs: "millwright.v1.NodeService/ListNodeGroups",
+  load: async () => (await import("./groups.tsx")).Groups,
+});
+
+export const rackProfilesPage = definePage({
+  path: "/rack-profiles",
+  title: "Rack profiles",
+  nav: { group: "system" },
+  needs: "millwright.v1.RackService/ListRackProfiles",
+  load: async () => (await import("./rack-profiles.tsx")).RackProfiles,
+});
+
 export const imagesPage = definePage({
   path: "/images",
   title: "Images",

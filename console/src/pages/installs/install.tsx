@@ -1,7 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { type Node, NodeService } from "../../../../contract/millwright/v1/node_pb.js";
-import { Recommended } from "../../actions/recommended.tsx";
+import { ActionBar } from "../../actions/action-bar.tsx";
+import { harmless } from "../../api/hostile-text.ts";
+import { useLifecycles } from "../../api/lifecycles.ts";
 import { topicKey } from "../../api/query-keys.ts";
 import { clientOf } from "../../api/services.ts";
 import { Age } from "../../parts/age.tsx";
@@ -14,7 +16,9 @@ import { PageHead } from "../../parts/page-head.tsx";
 import { StateChip } from "../../parts/state-chip.tsx";
 import { ThingLink } from "../../parts/thing-link.tsx";
 import { Story } from "../../story/story.tsx";
+import { actionsOf } from "./install-actions.ts";
 import { Progress } from "./progress.tsx";
+import { useWorkflows } from "./use-workflows.ts";
 
 /** One install: how far it is, what helps, and what happened. */
 export function InstallPage() {
@@ -24,9 +28,12 @@ export function InstallPage() {
     queryKey: topicKey("install", "install", id),
     queryFn: async ({ signal }) => (await clientOf(NodeService).listNodes({ filter }, { signal })).nodes[0] ?? null,
   });
+  const { data: lifecycles } = useLifecycles();
+  const workflows = useWorkflows();
   if (error !== null) return <ErrorNote error={error} />;
   if (data === undefined) return <PageHead title={id} aside="Reading …" />;
   if (data === null) return <PageHead title={id} aside="There is no such install." />;
+  const actions = actionsOf(data, lifecycles?.get("install"), workflows);
   const call = {
     cli: `millwright node show ${shellWord(id)}`,
     method: NodeService.method.listNodes,
@@ -50,7 +57,7 @@ export function InstallPage() {
         }
         actions={
           <>
-            <Recommended kind="install" id={id} service={NodeService} />
+            <ActionBar actions={actions} />
             <CopyAs call={call} />
           </>
         }
@@ -94,7 +101,7 @@ function NodeFacts({ node }: { readonly node: Node }) {
             </span>,
           ],
           ["Failed attempts", node.installAttempts > 0 && node.installAttempts],
-          ["Last error", node.lastInstallError],
+          ["Last error", harmless(node.lastInstallError)],
           ["Seen", node.lastSeenAt && <Age key="seen" at={node.lastSeenAt} ago />],
         ]}
       />
@@ -108,13 +115,14 @@ function Steps({ node: { installationSteps } }: { readonly node: Node }) {
     <Block title="Steps">
       <SmallTable
         label="Steps"
-        head={["Step", "Kind", "State", "Says"]}
-        rows={installationSteps.map(({ name, type, state, message }, at) => [
+        head={["Step", "Kind", "State", { number: "Tries" }, "Says"]}
+        rows={installationSteps.map(({ name, type, state, attempts, message }, at) => [
           `${at} ${name}`,
           name,
-          type,
-          state,
-          message,
+          type.replaceAll("_", " "),
+          state.replaceAll("_", " "),
+          attempts > 0 && attempts,
+          harmless(message),
         ])}
       />
     </Block>

@@ -4,6 +4,7 @@ export const installsPage = definePage({
   path: "/installs",
   title: "Installs",
   nav: { group: "fleet" },
+  lists: "install",
   needs: "millwright.v1.NodeService/ListNodes",
   load: async () => (await import("./installs.tsx")).Installs,
 });

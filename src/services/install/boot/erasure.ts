@@ -1,13 +1,11 @@
 import { AppError } from "../../../kernel/errors.ts";
-import { isPrintable } from "../../../kernel/printable.ts";
 import { applyVerb } from "../../../store/lifecycle/verbs.ts";
 import type { Caller } from "../../call/caller.ts";
 import type { ServiceDeps } from "../../call/deps.ts";
 import { doneBy } from "../../call/initiator.ts";
-import { CONFIRM_ERASED, getInstall, type InstallRecord, lockInstall } from "../installs.ts";
-import { INSTALL_KIND } from "../key.ts";
-
-const LONGEST_COMMENT = 1_024;
+import { getInstall, type InstallRecord, lockInstall } from "../installs.ts";
+import { CONFIRM_ERASED, INSTALL_KIND } from "../key.ts";
+import { checkComment } from "../state/comment.ts";
 
 /** An operator vouches that the disks of a node are erased, where no boot of it could prove that. The node retires. */
 export async function confirmErased(
@@ -16,10 +14,7 @@ export async function confirmErased(
   id: string,
   comment: string,
 ): Promise<InstallRecord> {
-  if (comment.length > LONGEST_COMMENT || !isPrintable(comment))
-    throw new AppError("invalid_argument", `comment: at most ${LONGEST_COMMENT} printable characters`, {
-      field: "comment",
-    });
+  checkComment(comment);
   await deps.db.transaction(async (tx) => {
     const { state } = await lockInstall(tx, id);
     if (state.name !== "deprovisioning")

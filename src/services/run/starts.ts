@@ -180,7 +180,8 @@ async function startRound(
   );
   const earlier = new Map((await findByRequests(tx, starts)).map((run) => [run.machineId, run]));
   const parents = await findParents(tx, starts);
-  const sources = sourcesOf(tx, deps, (await machineStore.load(tx, ids)).things);
+  const nodes = await findLiveNodes(tx, ids);
+  const sources = sourcesOf(tx, deps, (await machineStore.load(tx, ids)).things, nodes);
   const results = new Map<Start, string | AppError>();
   const chosen = new Map<Start, CheckedRun>();
   for (const start of starts) {
@@ -197,7 +198,12 @@ async function startRound(
   return results;
 }
 
-function sourcesOf(tx: Transaction, deps: RunDeps, machines: readonly Machine[]) {
+function sourcesOf(
+  tx: Transaction,
+  deps: RunDeps,
+  machines: readonly Machine[],
+  nodes: Awaited<ReturnType<typeof findLiveNodes>>,
+) {
   const byId = new Map<string, Machine>(machines.map((machine) => [machine.id, machine]));
   const plans = new Map<string, Promise<Plan>>();
   const means = new Map<string, ReturnType<MeansOfImages>>();
@@ -211,7 +217,7 @@ function sourcesOf(tx: Transaction, deps: RunDeps, machines: readonly Machine[])
     meansOf,
     steps: deps.steps,
     findMachine: async (id: string) => byId.get(id),
-    findFleetNode: async (id: string) => (await findLiveNodes(tx, [id])).get(id),
+    findFleetNode: async (id: string) => nodes.get(id),
     findPlan(id: string) {
       const plan = plans.get(id) ?? findPlanForRun(tx, id);
       plans.set(id, plan);

@@ -73,6 +73,104 @@ test("what changes is found by its new value alone, and what goes is not found",
   expect(await found("row d")).toEqual([]);
 });
 
+/** As migration 0096 made them, with two regular expressions for each letter. */
+const TERMS_BEFORE = `
+  create function terms_before(value text) returns table (term text, is_whole boolean) language plpgsql immutable as $$
+  declare
+    small text := lower(value);
+  begin
+    if small ~ '^([0-9a-f]{2}:){5}[0-9a-f]{2}$' then
+      return query select substr(replace(small, ':', ''), at), at = 1 from unnest(array[1, 7, 9]) as at;
+    else
+      return query select left(substr(small, at), 100), at = 1
+        from generate_series(1, least(length(small), 100)) as at
+       where at = 1 or (substr(small, at - 1, 1) ~ '[-_./:@ ]' and substr(small, at, 1) !~ '[-_./:@ ]')
+       order by at limit 4;
+    end if;
+  end $$`;
+
+test("a value has the terms that it always had", async () => {
+  const x = "x".repeat(98);
+  const values = [
+    "",
+    "a",
+    "-",
+    "--",
+    "-a",
+    "a-",
+    "A b\nC-d",
+    "a--b",
+    "SN-10.0.0.1",
+    "02:00:5E:10:AB:CD",
+    "02:00:5e:10:ab",
+    "a_b.c/d:e@f g",
+  ];
+  values.push(`${x}-y`, `${x} -y`, `${x}xx-y`, `a-${x}xxxx`, "ä-Öl 漢-字", "[fe80::1]", "a-b-c-d-e-f");
+  await site.db.transaction(async (tx) => {
+    await tx.query(TERMS_BEFORE);
+    const terms = (source: string) =>
+      tx.query(`select v, t.* from unnest($1::text[]) as v, ${source}(v) as t order by v, is_whole desc, term`, [
+        values,
+      ]);
+    expect(await terms("search_terms_in")).toEqual(await terms("terms_before"));
+    await tx.query("drop function terms_before");
+  });
+});
+
+const CHANGES: [table: string, kind: string, inserted: string, sets: string[], stays: string[]][] = [
+  [
+    "power_shelves",
+    "power_shelf",
+    "insert into power_shelves (id, name, bmc_mac, bmc_address, bmc_port, state) values ($1, 'shelf a', '02:00:00:00:00:01', '10.0.0.1', 443, 'ready')",
+    [
+      `facts = '{"serial": "SN 1"}'`,
+      `facts = '{"serial": "SN 2"}', version = version + 1`,
+      "name = 'b', bmc_address = '10.0.0.2'",
+      "facts = '{}'",
+    ],
+    ["id", "name", "mac", "bmc"],
+  ],
+  [
+    "machines",
+    "machine",
+    "insert into machines (id, provider, state, serial, macs, bmc_endpoint, ssh_endpoint) values ($1, 'fake', 'READY', 'A-1', array['02:00:00:00:00:02'], 'https://10.0.0.3:443', '10.0.0.4:22')",
+    [
+      `facts = '{"serial": "A-1"}'`,
+      `facts = '{"serial": "B-1", "macs": ["02:00:00:00:00:03"]}'`,
+      "serial = null",
+      "macs = '{}', bmc_endpoint = '10.0.0.5'",
+      "facts = '{}'",
+    ],
+    ["id", "mac", "bmc", "ssh"],
+  ],
+];
+
+test.each(CHANGES)(
+  "what changes of %s writes the terms of its fields, and no others",
+  async (table, kind, insert, sets, stays) => {
+    const id = `changing-${kind.replace("_", "-")}`;
+    const terms = () =>
+      site.db.query<{ field: string; row: string }>(
+        "select field, term, value, is_whole, xmin::text as row from search_terms where kind = $1 and id = $2 order by field, term",
+        [kind, id],
+      );
+    await site.db.query(insert, [id]);
+    const untouched = async () => (await terms()).filter(({ field }) => stays.includes(field));
+    const before = await untouched();
+    expect(before.length).toBeGreaterThan(stays.length - 1);
+    for (const [index, set] of sets.entries()) {
+      await site.db.query(`update ${table} set ${set} where id = $1`, [id]);
+      if (index === 0) expect(await untouched()).toEqual(before);
+      const fresh = await site.db.query(
+        `select distinct on (v.field, t.term) v.field, t.term, v.value, t.is_whole from ${table} as m, search_values_of(m) as v, search_terms_in(v.value) as t
+        where m.id = $1 and v.value <> '' order by v.field, t.term`,
+        [id],
+      );
+      expect((await terms()).map(({ row: _, ...term }) => term)).toEqual(fresh);
+    }
+  },
+);
+
 test.each([
   [{ query: "m" }, "query"],
   [{ query: " m " }, "query"],

@@ -6,10 +6,12 @@ import { warnOfStricterDefaults } from "./config/stricter-defaults.ts";
 import { checkFiles, type LoadedConfig, loadConfig, type Profile, printConfig } from "./config.ts";
 import { AppError } from "./kernel/errors.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
+import { awaitDatabase } from "./store/postgres/await-database.ts";
 import { migrate, planMigrations } from "./store/postgres/migrate.ts";
 import { createLog } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev/dev.ts";
 import { SIMULATOR, simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
+import { checkFileLimit } from "./wiring/process/file-limit.ts";
 import { reloadConfig } from "./wiring/process/reload-config.ts";
 import { describeFailure, wantsStack } from "./wiring/process/start-errors.ts";
 import { loadRunbooks } from "./wiring/runbook-files.ts";
@@ -40,6 +42,7 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
     const rest = argv.filter((word) => word !== RESTORED).map(spellOut);
     return runUntilStopped("serve", rest, async (options) => {
       if (restored) options.log.warn({}, `${RESTORED} is for one start: leave it out at the next one`);
+      checkFileLimit(options.config, options.log);
       const server = await startServer({ ...options, restored });
       process.stdout.write(`Millwright ${version} is ready: ${listening(server)}\n`);
       return server;
@@ -197,7 +200,9 @@ async function migrateDatabase(argv: readonly string[]): Promise<number> {
   for (const { id, sql } of pending) process.stdout.write(`${id}: ${firstLineOf(sql)}\n`);
   if (pending.length === 0) process.stdout.write("the database has every migration of this version\n");
   else if (action === "apply") {
-    const applied = await migrate(config.database.url, { log: createLog(config.log) });
+    const log = createLog(config.log);
+    await awaitDatabase(config.database.url, { log });
+    const applied = await migrate(config.database.url, { log });
     process.stdout.write(`applied ${applied.length} migrations\n`);
   }
   return 0;

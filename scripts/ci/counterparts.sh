@@ -13,6 +13,7 @@ counterparts=(
   "has_ironic|python3-ironic python3-sushy|OpenStack's Ironic as provider of machines"
   "has_maas_client|golang-go golang-github-juju-gomaasapi-dev|Juju's MAAS client, that we did not write"
   "has_postgres|postgresql|a PostgreSQL that we did not pack, with its own backups"
+  "has_pgbouncer|pgbouncer|a pooler in front of PostgreSQL that we did not write"
   "has_dnsmasq|dnsmasq-base|configurations for a DHCP server that we did not write"
   "has_busybox|busybox-static cpio|the environment that installs images and erases disks"
   "has_promtool|prometheus|alert rules in the eyes of Prometheus"
@@ -28,6 +29,7 @@ has_kubectl() { command -v kubectl; }
 has_ipmi() { command -v ipmitool && command -v ipmi_sim; }
 has_maas_client() { command -v go && test -d /usr/share/gocode/src/github.com/juju/gomaasapi; }
 has_postgres() { test -x "$(ls -d /usr/lib/postgresql/*/bin/pg_dump | tail -1)"; }
+has_pgbouncer() { test -x /usr/sbin/pgbouncer; }
 has_dnsmasq() { test -x /usr/sbin/dnsmasq; }
 has_busybox() { command -v busybox && command -v cpio; }
 has_virtual_machines() {

@@ -43,8 +43,14 @@ function written(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+const SEVERAL = "several.invalid";
+
 /** `postgres://millwright:secret@db/millwright` without its password, also when it hides in the query. */
 export function redactUrl(url: string): string {
+  // Several hosts are no URL to the parser; they stand where one does.
+  const [hosts = ""] = /(?<=^\w+:\/\/(?:[^/?#]*@)?)[^/?#@]*,[^/?#@]*/.exec(url) ?? [];
+  if (hosts !== "" && URL.canParse(url.replace(hosts, SEVERAL)))
+    return redactUrl(url.replace(hosts, SEVERAL)).replace(SEVERAL, hosts);
   if (!URL.canParse(url)) return "(hidden)";
   const parsed = new URL(url);
   if (parsed.password !== "") parsed.password = "***";

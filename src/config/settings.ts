@@ -9,8 +9,8 @@ import * as kinds from "./value-kinds.ts";
  * key with dashes; the config object has the same names in camelCase. The reference is printed from here.
  */
 export const SETTINGS = {
-  "database.url": optional(kinds.url(["postgres", "postgresql"]), {
-    doc: "PostgreSQL 14 or newer to use. Unset: Millwright runs a private one in the data directory.",
+  "database.url": optional(kinds.databaseUrl(), {
+    doc: "PostgreSQL 14 or newer to use. Several hosts (`postgresql://millwright@one:5432,two:5432/millwright`) are those of one cluster: each connection goes to the one that takes writes. Unset: Millwright runs a private one in the data directory.",
     secret: true,
   }),
   "database.pool_size": setting(kinds.integer(4, 500), {

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { parseDatabaseUrl } from "../kernel/places/database-url.ts";
 import { type Duration, milliseconds } from "../kernel/time/duration.ts";
 import { ROLES, type Role } from "../services/call/roles.ts";
 import { type Network, parseNetwork } from "./networks.ts";
@@ -132,12 +133,19 @@ export const listenAddress = (): ValueKind<ListenAddress> =>
 export const url = (protocols: readonly string[]): ValueKind<string> =>
   kind(`a URL that starts with ${protocols.map((protocol) => `${protocol}://`).join(" or ")}`, (raw) => {
     const candidate = trimmed(raw) ?? "";
-    // A database behind a Unix socket has a user and no host (`postgresql://user@/name?host=/run/postgresql`).
-    const parsable = candidate.replace(/^([a-z]+:\/\/[^/?#]*@)(?=\/)/, "$1localhost");
-    return protocols.some((protocol) => candidate.startsWith(`${protocol}://`)) && URL.canParse(parsable)
+    return protocols.some((protocol) => candidate.startsWith(`${protocol}://`)) && URL.canParse(candidate)
       ? candidate
       : undefined;
   });
+
+export const databaseUrl = (): ValueKind<string> =>
+  kind(
+    "a URL that starts with postgres:// or postgresql://, whose target_session_attrs is any, primary or read-write",
+    (raw) => {
+      const candidate = trimmed(raw) ?? "";
+      return parseDatabaseUrl(candidate) === undefined ? undefined : candidate;
+    },
+  );
 
 /** What other addresses are put behind: without a slash at its end. */
 export const baseUrl = (): ValueKind<string> =>

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { createAuthentication } from "../api/auth/authentication.ts";
@@ -33,6 +32,7 @@ import { openSecretStore, type SecretStore } from "../store/access/secrets.ts";
 import { bindCredentials } from "../store/device/bind-credentials.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
 import * as work from "../store/lifecycle/work.ts";
+import { awaitDatabase } from "../store/postgres/await-database.ts";
 import { type Database, openDatabase, type Session } from "../store/postgres/database.ts";
 import { askTime } from "../store/postgres/database-time.ts";
 import { migrate } from "../store/postgres/migrate.ts";
@@ -53,7 +53,7 @@ import { loadRunbooks, reloadRunbooks } from "./runbook-files.ts";
 import { wireReferences } from "./secret-references.ts";
 import { StopSequence } from "./stop-sequence.ts";
 import { wireConsoleSessions } from "./surfaces/console-sessions.ts";
-import { writeEndpointsFile } from "./surfaces/endpoints-file.ts";
+import { makeDataDir, writeEndpointsFile } from "./surfaces/endpoints-file.ts";
 import { wireLimits } from "./surfaces/limits.ts";
 import { wireListeners } from "./surfaces/listeners.ts";
 import { readyChecks, withReadiness } from "./surfaces/ready-checks.ts";
@@ -168,7 +168,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       { config, log, build, deps, clock, metrics, replica, engine, things, tokenUses, presence, tls },
       stops,
     );
-    const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress });
+    const file = writeEndpointsFile(config.dataDir, { http: api.httpUrl, grpc: api.grpcAddress }, log);
     stops.add("the endpoints file", async () => file.remove());
     isUp = true;
     return {
@@ -275,8 +275,9 @@ async function openStore(
       log.info({ pid: embedded.pid }, "found the database of an earlier run still at work, and took it over");
     connection = embedded.pgConfig;
   } else {
-    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+    makeDataDir(config.dataDir, log);
   }
+  if (!isOurs) await awaitDatabase(connection, { log, signal });
   await migrate(connection, { log, signal });
   const watch = new RestoreWatch({ replica, directory: config.dataDir, log, declared: restored });
   const check = (session: Session) => watch.check(session);

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get as httpsGet } from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -215,6 +215,19 @@ test("a new certificate is shown on every port once the server reads its files a
         tls: expect.stringMatching(/^ok, but tls\.key_file: the key in .* is not that of the certificate in /),
       },
     });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("without a place to write to, a server with a database and a key elsewhere serves", async () => {
+  const keyFile = join(directory, "key-of-a-secret-mount");
+  copyFileSync(join(directory, "secret-key"), keyFile);
+  const nowhere = "/sys/millwright"; // read-only to everybody, also to root
+  const server = await start({ MILLWRIGHT_DATA_DIR: nowhere, MILLWRIGHT_SECRET_KEY_FILE: keyFile });
+  try {
+    const answer = await fetch(`${server.httpUrl}/readyz`);
+    expect({ status: answer.status, isThere: existsSync(nowhere) }).toEqual({ status: 200, isThere: false });
   } finally {
     await server.stop();
   }

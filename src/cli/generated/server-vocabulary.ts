@@ -5,7 +5,7 @@ import type { ServerVocabulary } from "../client/server-vocabulary.ts";
 export const SERVER_VOCABULARY: ServerVocabulary = {
   roles: ["admin","operator","viewer","auditor","credentials","ForgeAdminCLI","Machineatron","SiteAgent","Health","Flow","DsxExchangeConsumer"],
   settings: [
-    {"flag":"--database-url","takes":"value","words":[],"default":"","dev":"","doc":"PostgreSQL 14 or newer to use. Unset: Millwright runs a private one in the data directory."},
+    {"flag":"--database-url","takes":"value","words":[],"default":"","dev":"","doc":"PostgreSQL 14 or newer to use. Several hosts (`postgresql://millwright@one:5432,two:5432/millwright`) are those of one cluster: each connection goes to the one that takes writes. Unset: Millwright runs a private one in the data directory."},
     {"flag":"--database-pool-size","takes":"value","words":[],"default":"16","dev":"","doc":"Connections to the database, per replica. A quarter as many again serve lists alone, so that listing a lot holds up nothing else."},
     {"flag":"--data-dir","takes":"directory","words":[],"default":"`/var/lib/millwright` as root, else `$XDG_STATE_HOME/millwright`, else `~/.local/state/millwright`","dev":"","doc":"Where the embedded database, the keys, the dev token and `endpoints.json` live."},
     {"flag":"--grpc-listen","takes":"value","words":[],"default":"127.0.0.1:50051","dev":"","doc":"Where gRPC (HTTP/2) is served."},

@@ -11,6 +11,7 @@ import { isResource, listAt, type Resource, textAt } from "../transport/device-j
 import { parseJson } from "../transport/http-answer.ts";
 import { isNotHttp, RequestFailed, requestText } from "../transport/http-request.ts";
 import { oneLine } from "../transport/one-line.ts";
+import { ownTrouble } from "../transport/own-trouble.ts";
 import { TooLarge } from "../transport/read-text.ts";
 import { isUntrusted, transportCause } from "../transport/transport-cause.ts";
 import { expiredSince } from "./credentials.ts";
@@ -69,6 +70,8 @@ export function createKubernetesClient(options: KubernetesClientOptions = {}): K
       if (call.signal.aborted) throw new StepFailure("stopped", `${what} was stopped`, { cause: call.signal.reason });
       if (error instanceof TooLarge || isNotHttp(error)) throw notTheApi(what, error);
       if (isUntrusted(error)) throw notTrusted(target, error);
+      const own = ownTrouble(error);
+      if (own) throw own;
       const why = signal.aborted ? `no answer within ${describeDuration(deadline)}` : transportCause(error);
       const code = signal.aborted ? "timed_out" : "unreachable";
       throw new DeviceFailure(code, "cluster", `${what}: the API cannot be reached: ${why}`, { cause: error });

@@ -4,6 +4,7 @@ import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failu
 import { StepFailure } from "../../kernel/errors.ts";
 import { describeDuration, seconds } from "../../kernel/time/duration.ts";
 import { oneLine } from "../transport/one-line.ts";
+import { ownTrouble } from "../transport/own-trouble.ts";
 import { isUntrusted, transportCause } from "../transport/transport-cause.ts";
 
 /** PEM, for TLS: whom to trust, and who we are. */
@@ -87,6 +88,8 @@ export function createGrpcClient({ url, tls = () => ({}) }: GrpcOptions): GrpcCl
         }
         if (error instanceof DeviceFailure) throw error;
         const why = (over && failures.get(over)) ?? error;
+        const own = ownTrouble(why);
+        if (own) throw own;
         throw failure(isUntrusted(why) ? "certificate_untrusted" : "unreachable", path, transportCause(why));
       }
     },

@@ -10,6 +10,7 @@ import type { Peer } from "../../kernel/causes.ts";
 import { messageOf, StepFailure } from "../../kernel/errors.ts";
 import { type Duration, describeDuration, seconds } from "../../kernel/time/duration.ts";
 import { allowedAddress } from "../transport/allowed-networks.ts";
+import { ownTrouble } from "../transport/own-trouble.ts";
 import { describeHostKey, isPinnedKey } from "./host-key.ts";
 
 /** An open way to a machine, over as many hosts as it takes. */
@@ -309,6 +310,8 @@ const unreachable = (hop: Hop, why: string): DeviceFailure =>
   hostFailure("unreachable", hop, `${nameOfHost(hop)} cannot be reached: ${why}`);
 
 function connectFailure(hop: Hop, error: Error & { readonly level?: string }): StepFailure {
+  const own = ownTrouble(error);
+  if (own) return own;
   if (error.level === "client-authentication") {
     const message = `wrong credentials: ${nameOfHost(hop)} does not accept user ${hop.username} with the given key or password`;
     return hostFailure("credentials_rejected", hop, message, { cause: error });

@@ -4,6 +4,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
 import type { Peer } from "../../kernel/causes.ts";
 import { messageOf } from "../../kernel/errors.ts";
+import { ownTrouble } from "./own-trouble.ts";
 
 /** Says whether an IP address lies in a network that the operator listed. */
 export type MayReach = (address: string) => boolean;
@@ -35,6 +36,8 @@ export async function allowedAddress(host: string, mayReach: MayReach | undefine
   checkAddress(host, mayReach, who);
   if (isIP(host) !== 0 || mayReach === undefined) return host;
   const found = await lookupLater(host, { all: true }).catch((error: unknown) => {
+    const own = ownTrouble(error);
+    if (own) throw own;
     throw new DeviceFailure("unreachable", who.at, `${who.name} ${host} cannot be found: ${messageOf(error)}`, {
       facts: { address: host },
       cause: error,

@@ -5,6 +5,7 @@ import { type DeviceCause, DeviceFailure } from "../../capabilities/device-failu
 import { StepFailure } from "../../kernel/errors.ts";
 import { type Duration, seconds } from "../../kernel/time/duration.ts";
 import { type Called, checkAddress, guardedLookup, type MayReach } from "./allowed-networks.ts";
+import { ownTrouble } from "./own-trouble.ts";
 import { transportCause } from "./transport-cause.ts";
 
 /** The rest of a file, from where we are. */
@@ -219,5 +220,7 @@ const failure = (
 function failedAt(at: Place, error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof StepFailure) return error;
+  const own = ownTrouble(error);
+  if (own) return own;
   return failure("unreachable", at, `cannot be reached: ${transportCause(error)}`, { cause: error });
 }

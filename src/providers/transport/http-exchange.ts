@@ -7,6 +7,7 @@ import { bmcFailure } from "./bmc-failure.ts";
 import { nameOf } from "./bmc-gateway.ts";
 import type { Answer } from "./http-answer.ts";
 import { isNotHttp, RequestFailed, requestAnswer, requestText } from "./http-request.ts";
+import { ownTrouble } from "./own-trouble.ts";
 import { readText, TooLarge } from "./read-text.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
@@ -205,6 +206,8 @@ function tooLarge({ target, method, path }: Outgoing, largest: number): DeviceFa
 function transportFailure({ target, method, path }: Outgoing, reused: boolean, error: unknown): Error {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (reused && method === "GET" && (code === "ECONNRESET" || code === "EPIPE")) return new StaleConnection();
+  const own = ownTrouble(error);
+  if (own) return own;
   if (isNotHttp(error)) {
     return bmcFailure("protocol", target, `${nameOf(target)} does not answer ${method} ${path} in HTTP (${code})`, {
       cause: error,

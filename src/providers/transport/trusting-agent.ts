@@ -4,9 +4,11 @@ import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
 import type { TlsTrust } from "../../capabilities/bmc-target.ts";
 import { DeviceFailure } from "../../capabilities/device-failure.ts";
+import type { StepFailure } from "../../kernel/errors.ts";
 import { type Duration, describeDuration } from "../../kernel/time/duration.ts";
 import { bmcFailure } from "./bmc-failure.ts";
 import { type BmcEndpoint, nameOf } from "./bmc-gateway.ts";
+import { ownTrouble } from "./own-trouble.ts";
 import { isUntrusted, transportCause } from "./transport-cause.ts";
 
 export interface TrustingAgentOptions {
@@ -108,8 +110,10 @@ function pinFailure(endpoint: BmcEndpoint, trust: TlsTrust, seen: string | undef
   );
 }
 
-function connectFailure(endpoint: BmcEndpoint, error: Error): DeviceFailure {
+function connectFailure(endpoint: BmcEndpoint, error: Error): StepFailure {
   if (error instanceof DeviceFailure) return error;
+  const own = ownTrouble(error);
+  if (own) return own;
   if (isUntrusted(error)) {
     return bmcFailure(
       "certificate_untrusted",

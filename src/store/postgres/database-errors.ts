@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { outOfFiles } from "../../kernel/causes/out-of-files.ts";
 import { AppError, messageOf } from "../../kernel/errors.ts";
 
 const codeOf = (error: unknown): string => {
@@ -22,6 +23,13 @@ const UNREACHABLE = new Set([
   ],
   ...["57P01", "57P02", "57P03", "57P05", "53300", "28000", "28P01", "3D000"],
 ]);
+
+/** No such user, a wrong password, no such database: waiting changes none of it. */
+const FOR_GOOD = new Set(["28000", "28P01", "3D000"]);
+
+/** The server answers, and somebody has to correct the URL. */
+export const isRefusedForGood = (error: unknown): boolean =>
+  FOR_GOOD.has(codeOf(error instanceof AppError ? error.cause : error));
 
 /** Statement cancelled, lock not had in time, idle in a transaction, transaction too long. */
 const TOO_SLOW = new Set(["57014", "55P03", "25P03", "25P04"]);
@@ -67,6 +75,8 @@ export function databaseError(error: unknown): unknown {
     const message = `the database has no room for this now (${messageOf(error)}): ask again, change fewer things at once, or raise its max_locks_per_transaction`;
     return new AppError("exhausted", message, {}, { cause: error });
   }
+  const lack = outOfFiles(error);
+  if (lack !== undefined) return new AppError("unavailable", lack, {}, { cause: error });
   if (!isConnectionFailure(error)) return error;
   return new AppError("unavailable", `the database cannot be reached: ${messageOf(error)}`, {}, { cause: error });
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import { HostClient, type HostClientConfig } from "./host-client.ts";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
@@ -25,14 +26,14 @@ export interface Listener {
 }
 
 /** A connection for one channel, made again whenever it breaks, until the signal ends it. */
-export function startListener(config: pg.ClientConfig, subscription: Subscription, log: Log): Listener {
+export function startListener(config: HostClientConfig, subscription: Subscription, log: Log): Listener {
   const first = Promise.withResolvers<void>();
   const ended = runListener(config, subscription, log, first.resolve).finally(first.resolve);
   return { listening: first.promise, ended };
 }
 
 async function runListener(
-  config: pg.ClientConfig,
+  config: HostClientConfig,
   { channel, onNotify, signal }: Subscription,
   log: Log,
   onListening: () => void,
@@ -58,11 +59,11 @@ async function runListener(
 
 /** Resolves when the signal aborts, rejects when the connection breaks. */
 async function listenOnce(
-  config: pg.ClientConfig,
+  config: HostClientConfig,
   { channel, onNotify, signal }: Subscription,
   onListening: () => void,
 ): Promise<void> {
-  const client = new pg.Client({ ...config, query_timeout: HEARTBEAT_MS, keepAlive: true });
+  const client = new HostClient({ ...config, query_timeout: HEARTBEAT_MS, keepAlive: true });
   const over = Promise.withResolvers<void>();
   over.promise.catch(() => {}); // it may fail while we still connect, and is looked at afterwards
   client.on("error", over.reject);

@@ -3,14 +3,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { AppError, messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import { parseDatabaseUrl } from "../../kernel/places/database-url.ts";
 import { type Duration, minutes, seconds } from "../../kernel/time/duration.ts";
 import { databaseError, isConnectionFailure, isConnectTimeout, takesNoWrites } from "./database-errors.ts";
 import { type Listener, startListener } from "./database-listen.ts";
 import { valueParsers } from "./database-values.ts";
+import { HostClient, type HostClientConfig } from "./host-client.ts";
 
 export { isConnectionFailure, isSerializationConflict, isUniqueViolation, retryOnConflict } from "./database-errors.ts";
 
-/** A URL, or its parts; the host may be the directory of a Unix socket. */
+/** A URL, of several hosts perhaps, or its parts; the host may be the directory of a Unix socket. */
 export type DatabaseConfig =
   | string
   | {
@@ -114,18 +116,17 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
   const connection = clientConfig(config, settings.applicationName);
   const pool = new pg.Pool({
     ...connection,
+    Client: HostClient,
     max: settings.max,
     connectionTimeoutMillis: settings.connectTimeout,
     idleTimeoutMillis: minutes(5),
     // Statements that a connection knows keep their plans, which were made for tables as they were then.
     maxLifetimeSeconds: minutes(10) / seconds(1),
     keepAlive: true,
-    statement_timeout: settings.statementTimeout,
-    idle_in_transaction_session_timeout: settings.idleInTransactionTimeout,
     // The server's own timeout comes first; this one is for a server that no longer answers at all.
     query_timeout: settings.statementTimeout + seconds(5),
     async onConnect(client) {
-      await setUpSession(client, settings.transactionTimeout);
+      await setUpSession(client, settings);
       await settings.check?.({ ...queryable(client), transaction: (work) => transactionOn(client, log, work) });
     },
   });
@@ -164,22 +165,34 @@ export function openDatabase(config: DatabaseConfig, options: DatabaseOptions): 
   };
 }
 
-export function clientConfig(config: DatabaseConfig, applicationName: string): pg.ClientConfig {
-  const target = typeof config === "string" ? { connectionString: config } : { ...config };
-  return { ...target, application_name: applicationName, types: valueParsers };
+export function clientConfig(config: DatabaseConfig, applicationName: string): HostClientConfig {
+  return { ...targetOf(config), application_name: applicationName, types: valueParsers };
 }
+
+function targetOf(config: DatabaseConfig): HostClientConfig {
+  if (typeof config !== "string") return { ...config };
+  const { url, hosts } = parseDatabaseUrl(config) ?? { url: config, hosts: [] };
+  return { connectionString: url, hosts };
+}
+
+type Timeouts = Required<Pick<DatabaseOptions, "statementTimeout" | "transactionTimeout" | "idleInTransactionTimeout">>;
 
 /**
  * Times are written in UTC, which is the form that is read fastest, whatever the server's own setting is.
  * A transaction that hangs would stall every reader of the journal; PostgreSQL can end it by itself from 17 on.
  * And a statement whose client is gone must not go on, or wait for a lock, on nobody's behalf.
+ * Sent here and not as the connection begins, where pgbouncer refuses what it does not know.
  */
-async function setUpSession(client: pg.ClientBase, transactionTimeout: Duration): Promise<void> {
+async function setUpSession(
+  client: pg.ClientBase,
+  { statementTimeout, transactionTimeout, idleInTransactionTimeout }: Timeouts,
+): Promise<void> {
   await client.query(
     `SELECT set_config('client_connection_check_interval', '2s', false), set_config('TimeZone', 'UTC', false),
+            set_config('statement_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $3, false),
             CASE WHEN current_setting('server_version_num')::int >= 170000
                  THEN set_config('transaction_timeout', $1, false) END`,
-    [String(transactionTimeout)],
+    [transactionTimeout, statementTimeout, idleInTransactionTimeout].map(String),
   );
 }
 

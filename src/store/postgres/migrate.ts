@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import { AppError, messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { clientConfig, type DatabaseConfig } from "./database.ts";
 import { databaseError } from "./database-errors.ts";
 import { failPoint } from "./fail-points.ts";
+import { HostClient } from "./host-client.ts";
 
 /** Beside `src/` in a checkout, beside `dist/` in a package: two up from here in both. */
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, "..", "..", "..", "migrations");
@@ -51,14 +52,11 @@ export interface MigrateOptions {
 export async function migrate(config: DatabaseConfig, options: MigrateOptions): Promise<readonly string[]> {
   const { log, signal, directory = MIGRATIONS_DIRECTORY } = options;
   const migrations = await readMigrations(directory);
-  const client = new pg.Client({
-    ...clientConfig(config, "millwright-migrate"),
-    connectionTimeoutMillis: 10_000,
-    lock_timeout: 30_000,
-  });
+  const client = new HostClient({ ...clientConfig(config, "millwright-migrate"), connectionTimeoutMillis: 10_000 });
   client.on("error", (error) => log.warn({ error: messageOf(error) }, "the connection for migrations broke"));
   try {
     await client.connect();
+    await client.query("SET lock_timeout = '30s'");
     await requireSupportedServer(client);
     await takeLock(client, log, signal);
     const applied = await appliedMigrations(client);
@@ -85,7 +83,7 @@ export async function planMigrations(
   { directory = MIGRATIONS_DIRECTORY } = {},
 ): Promise<readonly Migration[]> {
   const migrations = await readMigrations(directory);
-  const client = new pg.Client({ ...clientConfig(config, "millwright-migrate"), connectionTimeoutMillis: 10_000 });
+  const client = new HostClient({ ...clientConfig(config, "millwright-migrate"), connectionTimeoutMillis: 10_000 });
   client.on("error", () => {}); // the statement fails, and says why
   try {
     await client.connect();

@@ -12,8 +12,22 @@ const asRoot = process.getuid?.() === 0;
 /** Why there is none here; empty where there is. */
 export const missingPostgres = (): string => (existsSync(LIBRARY) ? "" : "postgresql");
 
+/** Follows another, and knows all that was committed there. */
+export interface Standby {
+  /** The directory of its socket. */
+  readonly host: string;
+  promote(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** A PostgreSQL as Debian packs it, with its own tools, on a socket alone. */
 export interface DebianPostgres {
+  /** The directory of its socket. */
+  readonly host: string;
+  /** Whose processes it has; absent: ours. */
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined;
+  /** From then on nothing is committed here before the standby has it. */
+  addStandby(): Promise<Standby>;
   urlOf(database: string): string;
   create(database: string, owner?: string): Promise<void>;
   drop(database: string): Promise<void>;
@@ -54,7 +68,28 @@ export async function startDebianPostgres(settings: Readonly<Record<string, stri
   };
   await start();
   let dumps = 0;
+  const addStandby = async (): Promise<Standby> => {
+    const host = join(directory, "standby");
+    await asOwner("mkdir", [host]);
+    const copy = join(host, "data");
+    await asOwner(bin("pg_basebackup"), ["-h", directory, "-U", "admin", "-D", copy, "-R", "-c", "fast"]);
+    const control = (...words: string[]) => asOwner(bin("pg_ctl"), ["-D", copy, "-w", ...words]);
+    const sockets = `-c listen_addresses='' -c unix_socket_directories='${host}'`;
+    await control("-l", join(host, "log"), "-o", sockets, "start");
+    for (const statement of ["alter system set synchronous_standby_names = '*'", "select pg_reload_conf()"])
+      await asAdmin("psql", ["-d", "postgres", "-c", statement]);
+    // It has no standby of its own to wait for.
+    const promote = async () => {
+      await control("promote");
+      for (const statement of ["alter system reset synchronous_standby_names", "select pg_reload_conf()"])
+        await asOwner(bin("psql"), ["-h", host, "-U", "admin", "-d", "postgres", "-c", statement]);
+    };
+    return { host, promote, close: async () => void (await control("-m", "immediate", "stop").catch(() => undefined)) };
+  };
   return {
+    host: directory,
+    owner,
+    addStandby,
     urlOf: (database) => `postgresql://millwright@/${database}?host=${encodeURIComponent(directory)}`,
     async create(database) {
       await asAdmin("psql", [

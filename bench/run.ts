@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { type BenchServer, startBenchServer } from "./bench-server.ts";
+import { measureConsole } from "./console/console.ts";
 import { measureEvents } from "./events.ts";
 import { measureJournalSeals } from "./journal/journal-seals.ts";
 import { measureKill } from "./kill.ts";
@@ -34,6 +35,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   racks: measureRacks,
   "racks-over-redfish": measureRacksOverRedfish,
   "journal-seals": measureJournalSeals,
+  console: measureConsole,
   "fleet-nodes": measureFleetNodes,
   "fleet-onboardings": measureFleetOnboardings,
 };

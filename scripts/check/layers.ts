@@ -56,7 +56,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   telemetry:    { imports: ["kernel"], packages: ["pino", "prom-client", "@opentelemetry/api"] },
   engine:       { imports: [...BELOW_STORE, "store", "telemetry"], packages: [] },
   services:     { imports: [...BELOW_STORE, "store"], packages: ["zod"] },
-  api:          { imports: ["kernel", "services", "contract", "telemetry"], packages: ["fastify", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf", "jose", "zod"] },
+  api:          { imports: ["kernel", "services", "contract", "telemetry"], packages: ["fastify", "@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf", "jose", "openid-client", "zod"] },
   providers:    { imports: ["kernel", "capabilities"], packages: ["@opentelemetry/api", "lru-cache", "ssh2", "yaml"] },
   config:       { imports: ["kernel"], files: ["src/services/call/roles.ts"], packages: ["yaml", "zod"] },
   wiring:       { imports: BELOW_WIRING, packages: ["zod"] },

@@ -207,13 +207,17 @@ function allocatorMistakes({ url, tokenFile }: Config["fleet"]["allocator"]): st
 function oidcMistakes(oidc: Config["auth"]["oidc"]): string[] {
   const keys = [oidc.jwksUrl, oidc.jwksFile].filter((source) => source !== null).length;
   if (oidc.issuer === null) {
-    return keys > 0 || oidc.audience !== null
+    return keys > 0 || oidc.audience !== null || oidc.clientId !== null
       ? ["auth.oidc.issuer is missing: the other auth.oidc settings do nothing without it"]
       : [];
   }
   const mistakes: string[] = [];
   if (oidc.audience === null)
     mistakes.push("auth.oidc.audience is missing: without it tokens made for other services would be accepted");
+  if (oidc.clientId === null && oidc.clientSecretFile !== null)
+    mistakes.push("auth.oidc.client_id is missing: auth.oidc.client_secret_file does nothing without it");
+  if (!oidc.scopes.split(" ").includes("openid"))
+    mistakes.push("auth.oidc.scopes must have openid among them: without it the issuer does not say who signed in");
   if (keys !== 1) mistakes.push("auth.oidc needs exactly one of auth.oidc.jwks_url and auth.oidc.jwks_file");
   return mistakes;
 }

@@ -100,6 +100,16 @@ export const SETTINGS = {
     default: {},
     doc: "What the issuer's groups may do. With any entry, values without one give nothing, also the names of roles; without entries, a value that is itself the name of a role stands for that role.",
   }),
+  "auth.oidc.client_id": optional(kinds.text(), {
+    doc: "This server's client at the issuer: people then sign in to the console there (authorization code with PKCE). `<the console's address>/auth/callback` has to be registered as the client's redirect URI. Unset: they sign in with tokens alone.",
+  }),
+  "auth.oidc.client_secret_file": optional(kinds.path(), {
+    doc: "The file with the secret of `auth.oidc.client_id`. Unset: a public client, without a secret.",
+  }),
+  "auth.oidc.scopes": setting(kinds.text(), {
+    default: "openid profile",
+    doc: "What the console's sign-in asks the issuer for; `openid` must be among it, and whatever the issuer wants to be asked for before it tells the roles.",
+  }),
   "auth.mtls.roles": setting(kinds.roleMapping("`spiffe://…` (a trailing `/*` covers all below), `CN=…` or `OU=…`"), {
     default: {},
     doc: "What the holders of client certificates may do. Entries that match add up; a certificate without any may do nothing.",

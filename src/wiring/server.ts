@@ -317,6 +317,7 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
   const {
     authenticate: signsIn,
     identify,
+    issuer,
     tokens,
     sessions,
   } = createAuthentication({
@@ -356,7 +357,10 @@ async function startSurfaces(surfaces: Surfaces, stops: StopSequence) {
     frame.recheckStreams();
   };
   const rules = { lifetime: config.auth.sessionLifetime, most: config.auth.sessionsPerCredential };
-  const signIns = wireConsoleSessions({ services: deps, identify, clock, rules, onRevoked: onTokenRevoked }, limits);
+  const signIns = wireConsoleSessions(
+    { services: deps, identify, issuer, clock, log, rules, onRevoked: onTokenRevoked },
+    limits,
+  );
   const api = await startApiServers({
     ...wireListeners({
       config,

@@ -101,6 +101,10 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "GET /assets/{name}":                                 "anyone",
     "POST /auth/session":                                 "anyone",
     "DELETE /auth/session":                               "anyone",
+    // Who signs in at the issuer brings its proof back; before that nobody knows who it is.
+    "GET /auth/methods":                                  "anyone",
+    "GET /auth/login":                                    "anyone",
+    "GET /auth/callback":                                 "anyone",
     // Firmware that boots from the network has no credentials.
     "GET /files/*":                                       "anyone",
     // Neither have BMCs and installers: what they fetch is found by a way that nobody can guess.

@@ -112,7 +112,7 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
   test("a server that hangs greys the page within five seconds, which recovers by itself and has missed nothing", async () => {
     const { page, faults } = await bench.signedIn();
     await page.goto(`${bench.server.httpUrl}/machines?filter=machine_id=m-rack1-10`);
-    await page.getByText("1 machines").waitFor();
+    await page.getByText("1 machine", { exact: true }).waitFor();
     await page.getByText("live", { exact: true }).waitFor();
     bench.server.process.signal("SIGSTOP");
     await page.getByText(/connection to the server is lost/).waitFor({ timeout: 5_000 });
@@ -144,7 +144,7 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
   test("a server that was started again is found again, without loading the page or signing in", async () => {
     const { page, faults } = await bench.signedIn();
     await page.goto(`${bench.server.httpUrl}/machines?filter=machine_id=m-rack1-15`);
-    await page.getByText("1 machines").waitFor();
+    await page.getByText("1 machine", { exact: true }).waitFor();
     await page.evaluate("window.isSamePage = true");
     await bench.restart();
     await page.getByText("live", { exact: true }).waitFor();

@@ -25,6 +25,13 @@ export async function signIn(credential: { readonly token: string } | { readonly
   if (!answer.ok) throw new Error(await messageOf(answer));
 }
 
+/** Whether people sign in at an issuer, and at which. */
+export async function readSignInMethods(): Promise<{ readonly issuer: string | null }> {
+  const answer = await fetch("/auth/methods");
+  if (!answer.ok) throw new Error(await messageOf(answer));
+  return (await answer.json()) as { readonly issuer: string | null };
+}
+
 export async function signOut(): Promise<void> {
   const answer = await fetch("/auth/session", { method: "DELETE" });
   if (!answer.ok) throw new Error(await messageOf(answer));

@@ -27,6 +27,7 @@ const settings = (oidc: Partial<AuthSettings["oidc"]> = {}): AuthSettings => ({
     nameClaim: "sub",
     rolesClaim: "roles",
     roles: {},
+    ...{ clientId: null, clientSecretFile: null, scopes: "openid" },
     ...oidc,
   },
   mtls: { roles: {} },

@@ -10,6 +10,7 @@ import { type Authenticate, createAuthenticator, createIdentifier, type Identify
 import { type BearerTokens, createBearerTokens, type KnownToken } from "./bearer-tokens.ts";
 import { type CertificateRoles, rolesOfCertificate } from "./client-certificate.ts";
 import { createJwtIdentifier, type OidcOptions, rolesOfClaim } from "./oidc.ts";
+import { IssuerSignIn } from "./session/issuer-sign-in.ts";
 import type { SignInThrottle } from "./sign-in-throttle.ts";
 
 /** The `auth` section of the configuration. */
@@ -25,6 +26,9 @@ export interface AuthSettings {
     readonly nameClaim: string;
     readonly rolesClaim: string;
     readonly roles: OidcOptions["roles"];
+    readonly clientId: string | null;
+    readonly clientSecretFile: string | null;
+    readonly scopes: string;
   };
   readonly mtls: { readonly roles: CertificateRoles };
 }
@@ -50,6 +54,8 @@ export function createAuthentication(options: AuthenticationOptions): {
   readonly identify: Identify;
   readonly tokens: BearerTokens;
   readonly sessions: BearerTokens;
+  /** Absent: nobody signs in at an issuer. */
+  readonly issuer: IssuerSignIn | undefined;
 } {
   const { settings, access, verify, clock, throttle, used } = options;
   const { mode, oidc, mtls } = settings;
@@ -68,7 +74,19 @@ export function createAuthentication(options: AuthenticationOptions): {
   });
   const credentials = { tokens, sessions, identifyJwt, certificateRoles: mtls.roles, throttle };
   const authenticate = createAuthenticator({ ...credentials, mode, access });
-  return { tokens, sessions, authenticate, identify: createIdentifier(credentials) };
+  return {
+    ...{ tokens, sessions, authenticate },
+    identify: createIdentifier(credentials),
+    issuer: issuerSignIn(oidc, clock),
+  };
+}
+
+/** Who signs in shows an id token, which is for the client; callers show tokens that are for the API. */
+function issuerSignIn(oidc: AuthSettings["oidc"], clock: Clock): IssuerSignIn | undefined {
+  const { issuer, clientId, clientSecretFile, scopes } = oidc;
+  if (issuer === null || clientId === null) return undefined;
+  const identify = createJwtIdentifier({ ...oidc, issuer, audience: clientId, keys: keysOf(oidc), clock });
+  return new IssuerSignIn({ issuer, clientId, clientSecretFile, scopes, identify });
 }
 
 /** Sessions give what the configuration of today gives their credential, and end where that would let nobody in. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -13,16 +13,27 @@ import { type Credential, openSession, verifySession } from "../../../src/servic
 import { createToken } from "../../../src/store/access/tokens.ts";
 import { type Server, startServer } from "../../../src/wiring/server.ts";
 import { access } from "../../../src/wiring/things/all-things.ts";
+import { CLIENT_ID, CLIENT_SECRET, FormBrowser, type Issuer, startIssuer } from "../../support/access/issuer.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
 let database: TestDatabase;
 let directory: string;
 let server: Server;
+let issuer: Issuer;
 beforeAll(async () => {
   database = await createTestDatabase();
   directory = mkdtempSync(join(tmpdir(), "millwright-sessions-"));
+  issuer = await startIssuer();
+  writeFileSync(join(directory, "client-secret"), `${CLIENT_SECRET}\n`);
   const env = {
+    MILLWRIGHT_AUTH_OIDC_ISSUER: issuer.url,
+    MILLWRIGHT_AUTH_OIDC_AUDIENCE: "millwright-api",
+    MILLWRIGHT_AUTH_OIDC_JWKS_URL: `${issuer.url}/jwks`,
+    MILLWRIGHT_AUTH_OIDC_ROLES_CLAIM: "groups",
+    MILLWRIGHT_AUTH_OIDC_ROLES: JSON.stringify({ sre: ["operator"] }),
+    MILLWRIGHT_AUTH_OIDC_CLIENT_ID: CLIENT_ID,
+    MILLWRIGHT_AUTH_OIDC_CLIENT_SECRET_FILE: join(directory, "client-secret"),
     MILLWRIGHT_DATABASE_URL: database.url,
     MILLWRIGHT_DATA_DIR: directory,
     MILLWRIGHT_HTTP_LISTEN: "127.0.0.1:0",
@@ -32,9 +43,11 @@ beforeAll(async () => {
   };
   const { config } = loadConfig({ env, argv: [], profile: "serve" });
   server = await startServer({ config, log: silentLog, version: "0.0.0", signal: new AbortController().signal });
+  await issuer.serve(server.httpUrl);
 });
 afterAll(async () => {
   await server.stop();
+  await issuer.close();
   await database.drop();
   rmSync(directory, { recursive: true });
 });
@@ -73,6 +86,90 @@ const call = (method: string, headers: Record<string, string>, body: unknown = {
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
+
+describe("a sign-in at the issuer", () => {
+  const login = (to = "/") => `${server.httpUrl}/auth/login?${new URLSearchParams({ to })}`;
+  const whyOf = (to: string | undefined) => new URL(to ?? "").searchParams.get("why");
+  const NAME = "millwright-sign-in";
+
+  test("gives a session with the roles that the mapped groups give, and leads to the page that was wanted", async () => {
+    issuer.groups.set("kim", ["sre", "admin"]);
+    const browser = new FormBrowser();
+    const back = await browser.signIn(login("/machines?filter=rack%3Dr-1"), "kim", server.httpUrl);
+    const { to, cookies } = await browser.ask(back);
+    expect(to).toBe(`${server.httpUrl}/machines?filter=rack%3Dr-1`);
+    expect(cookies).toEqual([
+      `${NAME}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0`,
+      expect.stringMatching(
+        /^millwright-session=[0-9a-f]{16}\.[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=/,
+      ),
+    ]);
+    const cookie = `millwright-session=${browser.cookie(server.httpUrl, "millwright-session")}`;
+    const me = await call("millwright.v1.AccessService/GetMyAccess", { cookie, ...OWN_PAGE });
+    // A group that is called as a role gives nothing where groups are mapped.
+    expect(await me.json()).toMatchObject({ name: "kim", roles: ["operator", "viewer"] });
+    // Of the issuer, with the groups that were shown: what is mapped tomorrow counts tomorrow.
+    const [row] = await database.db.query(
+      "select credential_kind, credential_ref, expires_at > now() + interval '1 hour 58 minutes' as lasts from console_sessions where name = 'kim'",
+    );
+    expect(row).toEqual({ credential_kind: "jwt", credential_ref: issuer.url, lasts: true });
+  });
+
+  test("is finished once: neither its code nor its cookie is good again", async () => {
+    const browser = new FormBrowser();
+    const back = await browser.signIn(login(), "kim", server.httpUrl);
+    const begun = browser.cookie(server.httpUrl, NAME) ?? "";
+    await browser.ask(back);
+    expect(whyOf((await browser.ask(back)).to)).toBe("expired");
+    browser.setCookie(server.httpUrl, NAME, begun);
+    expect(whyOf((await browser.ask(back)).to)).toBe("failed");
+  });
+
+  test("that another browser began is not finished: state and verifier are not there", async () => {
+    const back = await new FormBrowser().signIn(login(), "kim", server.httpUrl);
+    const victim = new FormBrowser();
+    expect(whyOf((await victim.ask(back)).to)).toBe("expired");
+    await victim.ask(login());
+    expect(whyOf((await victim.ask(back)).to)).toBe("failed");
+    expect(victim.cookie(server.httpUrl, "millwright-session")).toBeUndefined();
+  });
+
+  test.each([
+    ["no code", "state=x"],
+    ["a refusal", "error=access_denied&state=x"],
+    ["nothing", ""],
+    ["a flood", `code=${"x".repeat(4_000)}&state=x`],
+  ])("with %s in the answer gives no session", async (_, query) => {
+    const browser = new FormBrowser();
+    await browser.ask(login());
+    const { to } = await browser.ask(`${server.httpUrl}/auth/callback?${query}`);
+    expect(whyOf(to)).toBe("failed");
+    expect(browser.cookie(server.httpUrl, "millwright-session")).toBeUndefined();
+  });
+
+  test("that the issuer's user calls off says so", async () => {
+    const browser = new FormBrowser();
+    const { to } = await browser.ask(login());
+    const state = new URL(to ?? "").searchParams.get("state");
+    const iss = encodeURIComponent(issuer.url);
+    const answered = await browser.ask(`${server.httpUrl}/auth/callback?error=access_denied&state=${state}&iss=${iss}`);
+    expect(whyOf(answered.to)).toBe("denied");
+  });
+
+  test.each(["//other.example", "/\\other.example", "https://other.example", "/a b"])(
+    "leads to no page of others: %s",
+    async (to) => {
+      const browser = new FormBrowser();
+      const back = await browser.signIn(login(to), "kim", server.httpUrl);
+      expect((await browser.ask(back)).to).toBe(`${server.httpUrl}/`);
+    },
+  );
+
+  test("is announced by the name of the issuer alone", async () => {
+    const answer = await fetch(`${server.httpUrl}/auth/methods`);
+    expect(await answer.json()).toEqual({ issuer: new URL(issuer.url).host });
+  });
+});
 
 describe("a session", () => {
   test("is opened by a token, and lets its browser do what the token may, and no more", async () => {
@@ -205,7 +302,7 @@ describe("a session", () => {
             jwksUrl: "https://id.example/keys",
             jwksFile: null,
             nameClaim: "sub",
-            rolesClaim: "r",
+            ...{ rolesClaim: "r", clientId: null, clientSecretFile: null, scopes: "openid" },
             roles,
           },
         },
@@ -243,7 +340,7 @@ describe("a session", () => {
             jwksUrl: null,
             jwksFile: null,
             nameClaim: "sub",
-            rolesClaim: "r",
+            ...{ rolesClaim: "r", clientId: null, clientSecretFile: null, scopes: "openid" },
             roles: {},
           },
         },

@@ -51,7 +51,15 @@ describe("the OpenAPI document", () => {
 
   test("what is served has a row in the table of roles, and what has a row is served", () => {
     const operationsOfTheServer = ["GET /healthz", "GET /readyz", "GET /metrics", "GET /version"];
-    const ofTheConsole = ["GET /", "GET /assets/{name}", "POST /auth/session", "DELETE /auth/session"];
+    const ofTheConsole = [
+      "GET /",
+      "GET /assets/{name}",
+      "POST /auth/session",
+      "DELETE /auth/session",
+      "GET /auth/methods",
+      "GET /auth/login",
+      "GET /auth/callback",
+    ];
     // Those that start jobs are served where there are runs, as there are none here.
     const ofJobs =
       /^POST \/api\/v1\/fleet\/(batches(\/preview)?|nodes(\/preview|\/\{node\}\/(actions|(decommission|retire)(\/preview)?))?)$/;

@@ -1,8 +1,8 @@
 import { Button, PasswordInput } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
-import { signIn } from "../../api/session.ts";
+import { readSignInMethods, signIn } from "../../api/session.ts";
 import classes from "./sign-in.module.css";
 
 /** The code of a link is in the part of the address that is sent to nobody. */
@@ -14,9 +14,20 @@ function placeAfter(): string {
   return /^\/(?![/\\])/.test(to) ? to : "/";
 }
 
+/** What came of a sign-in at the issuer, as the server words it in the address. */
+const FAILURES: Readonly<Record<string, string>> = {
+  denied: "The issuer did not let you in.",
+  failed: "The sign-in at the issuer failed; the server's log says why. Try again.",
+  refused: "The issuer knows you, and this server gives you no name or role for that; the server's log says why.",
+  unavailable: "The issuer does not answer this server. Try again, or use a token.",
+  expired: "The sign-in took too long, or was finished before. Try again.",
+};
+const failureInAddress = (): string => FAILURES[new URLSearchParams(window.location.search).get("why") ?? ""] ?? "";
+
 export function SignIn() {
   const [token, setToken] = useState("");
-  const [fault, setFault] = useState("");
+  const [fault, setFault] = useState(failureInAddress);
+  const { data: methods } = useQuery({ queryKey: ["sign-in", "methods"], queryFn: readSignInMethods, retry: false });
   const [isBusy, setBusy] = useState(false);
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -53,6 +64,11 @@ export function SignIn() {
     <main className={classes.page}>
       <form className={classes.form} onSubmit={submit}>
         <h1>Millwright</h1>
+        {typeof methods?.issuer === "string" && (
+          <Button component="a" href={`/auth/login?${new URLSearchParams({ to: placeAfter() })}`}>
+            Sign in with {methods.issuer}
+          </Button>
+        )}
         <PasswordInput
           label="Token"
           description="A bearer token or a JSON Web Token. It is exchanged for a session, and not kept here."

@@ -1,16 +1,20 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { AppError } from "../../../kernel/errors.ts";
+import type { Log } from "../../../kernel/log.ts";
 import type { Clock } from "../../../kernel/time/clock.ts";
 import type { ServiceDeps } from "../../../services/call/deps.ts";
-import { openSession, revokeSession, type SessionRules } from "../../../services/system/sessions.ts";
+import { revokeSession, type SessionRules } from "../../../services/system/sessions.ts";
 import { noteAccess } from "../../transport/access/access-log.ts";
 import type { CallQuotas } from "../../transport/limits/call-quotas.ts";
 import { signInCounted } from "../../transport/limits/counted-sign-in.ts";
 import type { Peer } from "../../transport/peer.ts";
 import type { Identify, RequestHeaders } from "../authenticate.ts";
 import { unauthenticated } from "../identity.ts";
+import { addIssuerRoutes } from "./issuer-routes.ts";
+import type { IssuerSignIn } from "./issuer-sign-in.ts";
 import type { OneTimeCodes } from "./one-time-codes.ts";
+import { openSessionFor } from "./open-session-for.ts";
 import { requireOwnPage } from "./own-page.ts";
 import { sessionCookie, sessionIn } from "./session-cookie.ts";
 import { SignInThrottle } from "./sign-in-throttle.ts";
@@ -26,6 +30,9 @@ export interface SessionRouteDeps {
   readonly peerOf: (request: FastifyRequest) => Peer;
   /** Told once a session has ended. */
   readonly onRevoked: (id: string) => void;
+  /** Absent: nobody signs in at an issuer. */
+  readonly issuer?: IssuerSignIn | undefined;
+  readonly log: Log;
 }
 
 /** A credential, or a code that stands for one. Neither: what the request itself carries, such as a client certificate. */
@@ -36,6 +43,7 @@ export const createSessionRoutes =
   (deps: SessionRouteDeps): FastifyPluginAsync =>
   async (app) => {
     const throttle = new SignInThrottle(deps.clock);
+    addIssuerRoutes(app, deps, throttle);
 
     app.post("/auth/session", async (request, reply) => {
       const peer = deps.peerOf(request);
@@ -45,7 +53,6 @@ export const createSessionRoutes =
         throw error;
       });
       const { name, roles, expiresAt, secret } = opened;
-      noteAccess(request.raw, { caller: name });
       const maxAgeSeconds = (expiresAt.getTime() - deps.clock.now().getTime()) / 1_000;
       reply.header("set-cookie", sessionCookie(secret, { isSecure: request.protocol === "https", maxAgeSeconds }));
       return { name, roles, expires_at: expiresAt.toISOString() };
@@ -63,26 +70,8 @@ export const createSessionRoutes =
     });
   };
 
-async function signIn(request: FastifyRequest, peer: Peer, deps: SessionRouteDeps) {
-  const { agent, credential, ...identity } = await signInCounted(
-    async () => deps.identify(credentialsOf(request, deps.codes), peer),
-    peer.address,
-    deps.quotas,
-  );
-  if (agent !== undefined || credential === undefined)
-    throw new AppError("permission_denied", "this credential opens no session: it is no person's", {
-      next: "sign in with a token of your own: millwright token create",
-    });
-  peer.signedIn?.();
-  const userAgent = request.headers["user-agent"] ?? "";
-  const opened = await openSession(
-    deps.services,
-    { ...identity, credential, address: peer.address, userAgent },
-    deps.rules,
-  );
-  for (const id of opened.ended) deps.onRevoked(id);
-  return { ...opened, name: identity.name, roles: identity.roles };
-}
+const signIn = (request: FastifyRequest, peer: Peer, deps: SessionRouteDeps) =>
+  openSessionFor(request, peer, deps, async () => deps.identify(credentialsOf(request, deps.codes), peer));
 
 /** What the body gives takes the place of what the request carries; a session makes no other. */
 function credentialsOf(request: FastifyRequest, codes: OneTimeCodes): RequestHeaders {

@@ -126,6 +126,11 @@ export const SHARED_ROLES: readonly RolesTable[] = [
     "millwright.v1.HistoryService/ListHistory":           "{kind} id",
     "millwright.v1.WatchService/Watch":                   "list",
     "millwright.v1.ExplainService/Explain":               "{kind} id",
+    "millwright.v1.HistoryService/ListEvents":            "list",
+    "millwright.v1.HistoryService/CountEvents":           "list",
+    "millwright.v1.OverviewService/GetOverview":          "list",
+    "millwright.v1.OverviewService/CountThings":          "list",
+    "millwright.v1.SearchService/Search":                 "list",
   }, roles: {
     "millwright.v1.HistoryService/ListHistory":           ["viewer", "auditor"],
     "millwright.v1.HistoryService/GetReport":             ["viewer", "auditor"],

@@ -1,11 +1,14 @@
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { HistoryService } from "../../../contract/millwright/v1/history_pb.js";
+import { reachOf } from "../../kernel/access/scope.ts";
 import type { ServiceDeps } from "../../services/call/deps.ts";
+import { outOfReach } from "../../services/call/reach.ts";
 import { countEventsIn, findEventCursor, pageEvents } from "../../services/system/events.ts";
 import { pageHistory } from "../../services/system/history.ts";
 import { makeReport } from "../../services/system/report.ts";
 import { dateFrom } from "../convert/fields.ts";
+import { callerKey } from "../transport/interceptors.ts";
 import { eventOf } from "./event-messages.ts";
 
 export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> => ({
@@ -20,9 +23,13 @@ export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> =
       }),
     };
   },
-  async listEvents({ since, until, ...request }) {
+  async listEvents({ since, until, ...request }, { values }) {
+    const caller = values.get(callerKey);
+    const refused = await outOfReach(deps, caller, request.things);
+    if (refused) throw refused;
     const page = await pageEvents(deps, {
       ...request,
+      reach: reachOf(caller.scope),
       since: dateFrom(since, "since"),
       until: dateFrom(until, "until"),
     });
@@ -35,9 +42,10 @@ export const history = (deps: ServiceDeps): ServiceImpl<typeof HistoryService> =
   async getEventCursor({ at }) {
     return { cursor: await findEventCursor(deps, dateFrom(at, "at")) };
   },
-  async countEvents({ since, until, buckets, kinds, types }) {
+  async countEvents({ since, until, buckets, kinds, types }, { values }) {
+    const reach = reachOf(values.get(callerKey).scope);
     const range = { since: dateFrom(since, "since"), until: dateFrom(until, "until") };
-    const counts = await countEventsIn(deps, { ...range, buckets, kinds, types });
+    const counts = await countEventsIn(deps, { ...range, buckets, kinds, types, reach });
     return {
       buckets: counts.buckets.map(({ since: at, events }) => ({
         since: timestampFromDate(at),

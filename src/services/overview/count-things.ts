@@ -1,7 +1,9 @@
+import type { Reach } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { typeNameOf } from "../../kernel/filter/fields.ts";
 import { parseFilter } from "../../kernel/filter/parse-filter.ts";
 import { aboveSlaSql, dwellingSql, troubledSql } from "../../store/lifecycle/attention.ts";
+import { withinOf } from "../../store/lifecycle/places.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { filterFieldsOf } from "../../store/postgres/list-fields.ts";
 import type { Tally, TallyDwell } from "../../store/postgres/tally.ts";
@@ -14,6 +16,8 @@ export interface CountRequest {
   readonly filter: string;
   readonly groupBy: readonly string[];
   readonly maxGroups: number;
+  /** Only things within it are counted. Undefined: all. */
+  readonly reach: Reach | undefined;
 }
 
 export interface ThingGroup extends Tally {
@@ -45,20 +49,25 @@ export async function countThings(deps: OverviewDeps, request: CountRequest): Pr
     parseFilter(request.filter, fields, () => at),
   );
   const store = storeOf(deps.stores, request.kind);
-  const rows = await listing.tally(lists, filter, by, limit + 1);
+  const within = withinOf(store, request.reach);
+  const rows = await listing.tally(lists, { filter, by, within }, limit + 1);
   const shown = rows.slice(0, limit);
   const isCut = rows.length > limit;
   // A thing with several tags is in several groups.
   const isCounted = !isCut && by.every(({ field }) => typeNameOf(fields[field] ?? "text") !== "tags");
   const total = isCounted
     ? shown.reduce((sum, { things }) => sum + things, 0)
-    : (await listing.tally(lists, filter, [], 1))[0]?.things;
-  const dwelling = await listing.dwell(lists, filter, by, {
-    applies: dwellingSql(store),
-    late: aboveSlaSql(store),
-    troubled: troubledSql(store),
-    groups: shown.map(({ values }) => values),
-  });
+    : (await listing.tally(lists, { filter, by: [], within }, 1))[0]?.things;
+  const dwelling = await listing.dwell(
+    lists,
+    { filter, by, within },
+    {
+      applies: dwellingSql(store),
+      late: aboveSlaSql(store),
+      troubled: troubledSql(store),
+      groups: shown.map(({ values }) => values),
+    },
+  );
   const dwells = new Map(dwelling.map((dwell) => [JSON.stringify(dwell.values), dwell]));
   return {
     groups: shown.map((group) => ({ ...group, dwell: dwells.get(JSON.stringify(group.values)) ?? null })),

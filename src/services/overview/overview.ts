@@ -1,3 +1,4 @@
+import type { Reach } from "../../kernel/access/scope.ts";
 import type { Filter } from "../../kernel/filter/filter.ts";
 import { printFilter } from "../../kernel/filter/print-filter.ts";
 import {
@@ -8,6 +9,7 @@ import {
   MOST_ATTENDED,
   type StateTotal,
 } from "../../store/lifecycle/attention.ts";
+import { withinOf } from "../../store/lifecycle/places.ts";
 import { storeOf, type ThingStore } from "../../store/lifecycle/things.ts";
 import { nowOf } from "../call/deps.ts";
 import { checkKind } from "../call/known-kinds.ts";
@@ -39,11 +41,17 @@ export interface Overview {
 const MOST_GROUPS = 200;
 
 /** What needs somebody, and how many things of each kind are in which state: two statements a kind, one kind after the other. */
-export async function getOverview(deps: OverviewDeps, wanted: readonly string[]): Promise<Overview> {
+export async function getOverview(
+  deps: OverviewDeps,
+  { kinds: wanted, reach }: { readonly kinds: readonly string[]; readonly reach: Reach | undefined },
+): Promise<Overview> {
   for (const kind of wanted) checkKind(deps, kind, "kinds");
-  const kinds = [...deps.stores.keys()].filter((kind) => wanted.length === 0 || wanted.includes(kind)).sort();
+  const kinds = [...deps.stores]
+    .filter(([kind, { place }]) => (wanted.length === 0 || wanted.includes(kind)) && (!reach || place))
+    .map(([kind]) => kind)
+    .sort();
   const seen = [];
-  for (const kind of kinds) seen.push(await seeKind(deps, kind));
+  for (const kind of kinds) seen.push(await seeKind(deps, kind, reach));
   const attention = seen.flatMap(({ groups }) => groups).toSorted((a, b) => a.since.getTime() - b.since.getTime());
   return {
     at: nowOf(deps),
@@ -53,12 +61,13 @@ export async function getOverview(deps: OverviewDeps, wanted: readonly string[])
   };
 }
 
-async function seeKind(deps: OverviewDeps, kind: string) {
+async function seeKind(deps: OverviewDeps, kind: string, reach: Reach | undefined) {
   const { lists = deps.db } = deps;
   const store = storeOf(deps.stores, kind);
   const rack = rackSqlOf(deps.listings.get(kind));
-  const rows = await listAttention(lists, store, { limit: MOST_GROUPS + 1, rack });
-  const states = await countLiveStates(lists, store);
+  const within = withinOf(store, reach);
+  const rows = await listAttention(lists, store, { limit: MOST_GROUPS + 1, rack, within });
+  const states = await countLiveStates(lists, store, within);
   const sum = (some: readonly { readonly things: number }[]) => some.reduce((all, { things }) => all + things, 0);
   const counts: KindCounts = {
     kind,

@@ -1,4 +1,6 @@
+import type { Reach } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { withinOf } from "../../store/lifecycle/places.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { type FoundTerm, findNames, findStates, findTerms } from "../../store/search/search-terms.ts";
 import { type OverviewDeps, rackSqlOf } from "../overview/listings.ts";
@@ -10,6 +12,8 @@ export interface SearchQuery {
   readonly query: string;
   readonly kinds: readonly string[];
   readonly limit: number;
+  /** Only things within it are found. Undefined: all. */
+  readonly reach: Reach | undefined;
 }
 
 export interface SearchHit {
@@ -35,16 +39,34 @@ const TERMS_A_KIND = 300;
 
 /** Things by whatever of their values begins with the query, or has a word that does; the best first. */
 export async function search(deps: OverviewDeps, request: SearchQuery): Promise<SearchResult> {
-  const { lists = deps.db } = deps;
   const prefixes = prefixesOf(request.query);
   const limit = limitFrom(request.limit);
   const kinds = kindsFrom(request.kinds);
-  const terms = await findTerms(lists, { kinds, prefixes, limit: TERMS_A_KIND });
+  const terms = await findAll(deps, { kinds, prefixes, reach: request.reach });
   const best = bestOfEach(terms, prefixes);
   const found = await addStates(deps, best.slice(0, MOST_HITS * 2));
   const ended = found.filter(({ hasEnded }) => hasEnded);
   const hits = [...found.filter(({ hasEnded }) => !hasEnded), ...ended].slice(0, limit).map(({ hit }) => hit);
   return { hits, isCut: found.length > limit || terms.length >= TERMS_A_KIND };
+}
+
+/** Of kinds that are cut to a reach each is searched by itself: where its things are is in its own table. */
+async function findAll(
+  deps: OverviewDeps,
+  { kinds, prefixes, reach }: Pick<SearchQuery, "kinds" | "reach"> & { readonly prefixes: readonly string[] },
+): Promise<readonly FoundTerm[]> {
+  const { lists = deps.db } = deps;
+  const limit = TERMS_A_KIND;
+  if (!reach) return findTerms(lists, { kinds, prefixes, limit });
+  const found = [];
+  for (const kind of kinds) {
+    const store = storeOf(deps.stores, kind);
+    const within = withinOf(store, reach);
+    found.push(
+      await findTerms(lists, { kinds: [kind], prefixes, limit, ...(within && { of: { table: store.table, within } }) }),
+    );
+  }
+  return found.flat();
 }
 
 function prefixesOf(query: string): string[] {

@@ -1,7 +1,9 @@
+import type { Reach } from "../../kernel/access/scope.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isCursor, type JournalRow, parseCursor } from "../../store/lifecycle/journal.ts";
 import { countEvents, type EventPage, listEvents } from "../../store/lifecycle/journal-pages.ts";
 import { countBegun, cursorAtTime } from "../../store/lifecycle/journal-times.ts";
+import { entriesWithin } from "../../store/lifecycle/places.ts";
 import type { ThingKey } from "../../store/lifecycle/things.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { checkKind } from "../call/known-kinds.ts";
@@ -20,6 +22,11 @@ export interface EventsQuery {
   readonly pageToken: string;
 }
 
+/** Only events of things within it are told, and counted. Undefined: all. */
+interface Reached {
+  readonly reach: Reach | undefined;
+}
+
 export interface EventsPage extends Page<JournalRow> {
   /** The moment of the last entry that was looked at; null: there was none. */
   readonly searchedTo: Date | null;
@@ -33,9 +40,9 @@ const SLACK_MS = 120_000;
 const refuse = (field: string, why: string) => new AppError("invalid_argument", `${field}: ${why}`, { field });
 
 /** The journal over all things or several, page by page. */
-export async function pageEvents(deps: ServiceDeps, request: EventsQuery): Promise<EventsPage> {
+export async function pageEvents(deps: ServiceDeps, request: EventsQuery & Reached): Promise<EventsPage> {
   const { lists = deps.db } = deps;
-  const { pageSize, pageToken, ...query } = request;
+  const { pageSize, pageToken, reach, ...query } = request;
   checkQuery(deps, query);
   const size = checkPageSize(pageSize);
   const place = parsePageToken(deps.secrets, pageToken, query, 1, ([cursor = ""]) => isCursor(cursor))?.[0] ?? null;
@@ -45,7 +52,8 @@ export async function pageEvents(deps: ServiceDeps, request: EventsQuery): Promi
   const [first, last] = [await cursorAt(since, -SLACK_MS), await cursorAt(until, SLACK_MS)];
   const [start, to] = oldestFirst ? [first, last] : [last, first];
   const from = place ?? (fromCursor === "" ? start : fromCursor);
-  const page = await listEvents(lists, { ...query, from, to, limit: size + 1 });
+  const among = entriesWithin(deps.stores, reach);
+  const page = await listEvents(lists, { ...query, from, to, limit: size + 1, among });
   return { ...cutEvents(deps, page, size, query), searchedTo: (page.searchedTo ?? page.rows.at(-1))?.at ?? null };
 }
 
@@ -93,9 +101,9 @@ const USUAL_BUCKETS = 60;
 const MOST_COUNTED = 200_000;
 
 /** How many events there were in equal parts of a time. */
-export async function countEventsIn(deps: ServiceDeps, query: CountQuery): Promise<EventCounts> {
+export async function countEventsIn(deps: ServiceDeps, query: CountQuery & Reached): Promise<EventCounts> {
   const { lists = deps.db } = deps;
-  const { kinds, types } = query;
+  const { kinds, types, reach } = query;
   for (const kind of kinds) checkKind(deps, kind, "kinds");
   const buckets = query.buckets === 0 ? USUAL_BUCKETS : query.buckets;
   if (buckets < 1 || buckets > MOST_BUCKETS) throw refuse("buckets", `1 to ${MOST_BUCKETS}, got ${buckets}`);
@@ -106,11 +114,12 @@ export async function countEventsIn(deps: ServiceDeps, query: CountQuery): Promi
   const begins = Array.from({ length: buckets }, (_, at) => new Date(since.getTime() + at * part));
   const from = await cursorAtTime(lists, new Date(since.getTime() - SLACK_MS));
   const to = await cursorAtTime(lists, new Date(until.getTime() + SLACK_MS));
-  const range = { since, until, seconds: part / 1_000, kinds, types, from, to, most: MOST_COUNTED };
+  const among = entriesWithin(deps.stores, reach);
+  const range = { since, until, seconds: part / 1_000, kinds, types, from, to, most: MOST_COUNTED, among };
   const counted = await countEvents(lists, range);
   if (counted)
     return { buckets: begins.map((begin, at) => ({ since: begin, events: counted.get(at) ?? 0 })), isEstimated: false };
-  if (kinds.length > 0 || types.length > 0)
+  if (kinds.length > 0 || types.length > 0 || reach)
     throw refuse("since", `more than ${MOST_COUNTED} events are too many to be filtered; ask for a shorter time`);
   const begun = await countBegun(lists, [...begins, until]);
   const events = begins.map((begin, at) => ({

@@ -2,6 +2,7 @@ import type { Batch } from "../../lifecycles/batch/batch.ts";
 import { batchLifecycle } from "../../lifecycles/batch/lifecycle.ts";
 import { parseStateColumns, STATE_COLUMNS, type StateColumns } from "../lifecycle/state-columns.ts";
 import { parseRows, type ThingStore } from "../lifecycle/things.ts";
+import { machinePlace } from "../machine/machine-place.ts";
 import { isText, listOf } from "../postgres/stored-json.ts";
 
 interface BatchRow extends StateColumns {
@@ -20,6 +21,7 @@ function parseBatch(row: BatchRow): Batch {
 export const batchStore: ThingStore<Batch> = {
   lifecycle: batchLifecycle,
   table: "batches",
+  place: { table: "batches", all: { place: machinePlace, ids: (row) => `${row}.machines` } },
   requests: {},
   restsIdle: () => true,
   async load(db, ids) {

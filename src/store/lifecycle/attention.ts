@@ -1,5 +1,6 @@
 import type { StateSpec } from "../../kernel/lifecycle.ts";
 import type { Queryable } from "../postgres/database.ts";
+import type { Within } from "../postgres/listing.ts";
 import type { ThingStore } from "./things.ts";
 
 /**
@@ -87,7 +88,11 @@ const SHOWN_IDS = 5;
 export async function listAttention(
   db: Queryable,
   store: ThingStore,
-  { limit, rack = "null::text" }: { readonly limit: number; readonly rack?: string | undefined },
+  {
+    limit,
+    rack = "null::text",
+    within,
+  }: { readonly limit: number; readonly rack?: string | undefined; readonly within?: Within | undefined },
 ): Promise<AttentionRow[]> {
   const {
     applies = "false",
@@ -98,6 +103,8 @@ export async function listAttention(
   } = store.attention ?? {};
   const trouble = inStates(statesWhere(store, isTrouble));
   const late = aboveSlaSql(store);
+  const values: unknown[] = [];
+  const inReach = within ? ` and ${within((value) => `$${values.push(value)}`)}` : "";
   return db.query<AttentionRow>(
     `select reason, state, cause, count(*)::int as things, min(since) as since,
             case when count(distinct coalesce(rack, '')) = 1 then min(rack) end as rack,
@@ -107,8 +114,9 @@ export async function listAttention(
                     case when ${applies} then ${cause} else ${CAUSE} end as cause,
                     case when ${applies} then ${message} else ${MESSAGE} end as message,
                     case when ${applies} then ${since} else t.state_since end as since
-               from ${store.table} t where ${anyOf([applies === "false" ? applies : `(${applies} and ${covered} is not true)`, trouble, late])} limit ${MOST_ATTENDED}) as s
+               from ${store.table} t where ${anyOf([applies === "false" ? applies : `(${applies} and ${covered} is not true)`, trouble, late])}${inReach} limit ${MOST_ATTENDED}) as s
       group by reason, state, cause order by min(since), reason, state, cause limit ${Math.floor(limit)}`,
+    values,
   );
 }
 
@@ -118,8 +126,11 @@ export interface StateTotal {
 }
 
 /** How many things are in each state that has any, those that have ended left out: they are most of what there is in the long run. */
-export const countLiveStates = (db: Queryable, store: ThingStore): Promise<StateTotal[]> =>
-  db.query<StateTotal>(
-    `select t.state, count(*)::int as things from ${store.table} t where t.state = any($1) group by t.state order by t.state`,
-    [liveStatesOf(store)],
+export function countLiveStates(db: Queryable, store: ThingStore, within?: Within): Promise<StateTotal[]> {
+  const values: unknown[] = [liveStatesOf(store)];
+  const inReach = within ? ` and ${within((value) => `$${values.push(value)}`)}` : "";
+  return db.query<StateTotal>(
+    `select t.state, count(*)::int as things from ${store.table} t where t.state = any($1)${inReach} group by t.state order by t.state`,
+    values,
   );
+}

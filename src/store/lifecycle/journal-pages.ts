@@ -1,4 +1,5 @@
 import type { Queryable } from "../postgres/database.ts";
+import type { Within } from "../postgres/listing.ts";
 import { JOURNAL_COLUMNS, type JournalRow, ofTypes, parseCursor, SETTLED, type TimeRange } from "./journal.ts";
 import type { ThingKey } from "./things.ts";
 
@@ -16,6 +17,8 @@ export interface EventQuery {
   /** Not beyond this one; null: to the end. */
   readonly to: string | null;
   readonly limit: number;
+  /** Only of these things, as a condition on the entry `j`. Absent: of all. */
+  readonly among?: Within | undefined;
 }
 
 export interface EventPage {
@@ -54,12 +57,13 @@ function betweenSql({ from, to, oldestFirst }: EventQuery, parameter: Parameter)
   ];
 }
 
-function satisfySql({ kinds, types, actors, since, until }: EventQuery, parameter: Parameter): string[] {
+function satisfySql({ kinds, types, actors, since, until, among }: EventQuery, parameter: Parameter): string[] {
   return [
     ...(kinds.length === 0 ? [] : [`j.kind = any(${parameter(kinds)})`]),
     ...(actors.length === 0 ? [] : [`j.actor = any(${parameter(actors)})`]),
     ...(since === null ? [] : [`j.at >= ${parameter(since)}`]),
     ...(until === null ? [] : [`j.at < ${parameter(until)}`]),
+    ...(among ? [among(parameter)] : []),
     ...(types.length === 0 ? [] : [ofTypes(Number(parameter(types).slice(1)), types)]),
   ];
 }
@@ -115,9 +119,10 @@ export async function countEvents(
     readonly from: string;
     readonly to: string;
     readonly most: number;
+    readonly among?: Within | undefined;
   },
 ): Promise<ReadonlyMap<number, number> | undefined> {
-  const { since, until, seconds, kinds, types, from, to, most } = query;
+  const { since, until, seconds, kinds, types, from, to, most, among } = query;
   const values: unknown[] = [since, until, seconds];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const all: EventQuery = {
@@ -131,6 +136,7 @@ export async function countEvents(
     from,
     to,
     limit: 0,
+    among,
   };
   const range = betweenSql(all, parameter).join(" and ");
   const [size] = await db.query<{ rows: number }>(

@@ -1,5 +1,6 @@
 import type { Reach } from "../../kernel/access/scope.ts";
 import type { Queryable } from "../postgres/database.ts";
+import type { Within } from "../postgres/listing.ts";
 import type { ThingKey, ThingStores } from "./things.ts";
 
 type Sql = (row: string) => string;
@@ -14,6 +15,8 @@ export interface Place {
   readonly cluster?: Sql;
   readonly customer?: Sql;
   readonly labels?: Sql;
+  /** It is where all of these are together; the ids are a list in JSON. */
+  readonly all?: { readonly place: Place; readonly ids: Sql };
   /** It is where one of these is. */
   readonly with?: readonly { readonly place: Place; readonly id: Sql; readonly when?: Sql }[];
 }
@@ -33,6 +36,12 @@ export function reachSql(place: Place, reach: Reach, parameter: Parameter, row =
       )
       .join(" or ")})`;
   }
+  if (place.all) {
+    const { place: each, ids } = place.all;
+    const one = `${row}_one`;
+    return `(jsonb_array_length(${ids(row)}) > 0 and not exists (select 1 from jsonb_array_elements_text(${ids(row)}) ${row}_id(id)
+       where not exists (select 1 from ${each.table} ${one} where ${one}.id = ${row}_id.id and ${reachSql(each, reach, parameter, one)})))`;
+  }
   const conditions = [
     oneOf(rack?.(row), reach.racks, parameter),
     oneOf(cluster?.(row), reach.clusters, parameter),
@@ -41,6 +50,24 @@ export function reachSql(place: Place, reach: Reach, parameter: Parameter, row =
   ].filter((condition) => condition !== undefined);
   return conditions.length === 0 ? "false" : `(${conditions.join(" and ")}) is true`;
 }
+
+/** The same as a condition on `t`, for the things of a kind; those of a kind that is nowhere are not within any reach. */
+export const withinOf = ({ place }: { readonly place?: Place }, reach: Reach | undefined): Within | undefined =>
+  reach && ((parameter) => (place ? reachSql(place, reach, parameter) : "false"));
+
+/** Whether an entry `j` of the journal is of a thing within the reach, as it is now. What is gone is nowhere. */
+export const entriesWithin = (stores: ThingStores, reach: Reach | undefined): Within | undefined =>
+  reach &&
+  ((parameter) => {
+    const kinds = [...stores].flatMap(([kind, { place }]) =>
+      place
+        ? [
+            `j.kind = '${kind}' and exists (select 1 from ${place.table} t where t.id = j.id and ${reachSql(place, reach, parameter)})`,
+          ]
+        : [],
+    );
+    return kinds.length === 0 ? "false" : `(${kinds.join(" or ")})`;
+  });
 
 function oneOf(column: string | undefined, words: readonly string[], parameter: Parameter): string | undefined {
   if (words.length === 0) return undefined;

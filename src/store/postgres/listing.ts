@@ -43,9 +43,16 @@ export interface Listing<F extends string, T> {
   collect<U>(db: Queryable, query: ListQuery<F>, take: (thing: T, place: SortValues) => U): Promise<U[]>;
   count(db: Queryable, filter: Filter<F>, within?: Within): Promise<number>;
   /** How many there are by the values of fields, the most first. */
-  tally(db: Queryable, filter: Filter<F>, by: readonly FieldRef<F>[], limit: number): Promise<Tally[]>;
+  tally(db: Queryable, grouping: Grouping<F>, limit: number): Promise<Tally[]>;
   /** Of these groups, how long the things that are at work or in trouble have been in their states. */
-  dwell(db: Queryable, filter: Filter<F>, by: readonly FieldRef<F>[], of: Dwelling): Promise<TallyDwell[]>;
+  dwell(db: Queryable, grouping: Grouping<F>, of: Dwelling): Promise<TallyDwell[]>;
+}
+
+/** Which things are counted, and by the values of which fields. */
+export interface Grouping<F extends string> {
+  readonly filter: Filter<F>;
+  readonly by: readonly FieldRef<F>[];
+  readonly within?: Within | undefined;
 }
 
 interface ListingOptions<F extends string, T, Row> {
@@ -116,7 +123,7 @@ export function createListing<F extends string, T, Row extends { id: string }>(
       const [row] = await db.query<{ total: number }>({ text, values });
       return row?.total ?? 0;
     },
-    tally: (db, filter, by, limit) => readTally(db, { fields, from: countFrom, filter, by }, limit),
-    dwell: (db, filter, by, of) => readDwell(db, { fields, from: countFrom, filter, by }, of),
+    tally: (db, grouping, limit) => readTally(db, { fields, from: countFrom, ...grouping }, limit),
+    dwell: (db, grouping, of) => readDwell(db, { fields, from: countFrom, ...grouping }, of),
   };
 }

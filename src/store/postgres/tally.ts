@@ -3,6 +3,7 @@ import type { Filter } from "../../kernel/filter/filter.ts";
 import type { Queryable } from "./database.ts";
 import { filterSql } from "./filter-sql.ts";
 import { columnsOf, type ListFields } from "./list-fields.ts";
+import type { Within } from "./listing.ts";
 import { groupSqlOf } from "./tally-sql.ts";
 
 /** Things whose fields have the same values. */
@@ -35,6 +36,8 @@ interface Tallied<F extends string, T> {
   readonly from: string;
   readonly filter: Filter<F>;
   readonly by: readonly FieldRef<F>[];
+  /** What must hold besides, as SQL on `t`. */
+  readonly within?: Within | undefined;
 }
 
 export async function readTally<F extends string, T>(
@@ -80,7 +83,7 @@ export async function readDwell<F extends string, T>(
 
 /** The rows with the values by which they are grouped as columns of their own, so that each expression is there once. */
 function groupedRows<F extends string, T>(
-  { fields, from, filter, by }: Tallied<F, T>,
+  { fields, from, filter, by, within }: Tallied<F, T>,
   values: unknown[],
   { columns = "", where = "" } = {},
 ) {
@@ -93,7 +96,7 @@ function groupedRows<F extends string, T>(
   const keys = groups.map((_, at) => `key_${at}`);
   const shown = groups.map(({ expression }, at) => `${expression} as key_${at}`).join(", ");
   const joins = groups.map(({ join }) => join).join("");
-  const condition = filterSql(filter, columnsOf(fields), values);
+  const condition = `${filterSql(filter, columnsOf(fields), values)}${within ? ` and ${within(parameter)}` : ""}`;
   const selected = `${shown}${columns}`.replace(/^, /, "");
   const rows = `select ${selected === "" ? "1" : selected} from ${from}${joins} where ${condition}${where}`;
   return { keys, source: `from (${rows}) as s` };

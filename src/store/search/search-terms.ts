@@ -1,4 +1,5 @@
 import type { Queryable } from "../postgres/database.ts";
+import type { Within } from "../postgres/listing.ts";
 
 /** A value that begins with what is searched for, or in which a word does. */
 export interface FoundTerm {
@@ -17,21 +18,33 @@ export interface FoundTerm {
 const LAST = "\u{10ffff}";
 
 /** Terms that begin with one of the prefixes, of each kind the shortest ones first that are alike: the very term leads. */
-export const findTerms = (
+export function findTerms(
   db: Queryable,
   {
     kinds,
     prefixes,
     limit,
-  }: { readonly kinds: readonly string[]; readonly prefixes: readonly string[]; readonly limit: number },
-): Promise<FoundTerm[]> =>
-  db.query<FoundTerm>(
+    of,
+  }: {
+    readonly kinds: readonly string[];
+    readonly prefixes: readonly string[];
+    readonly limit: number;
+    /** Only of these things of the table. Absent: of all. */
+    readonly of?: { readonly table: string; readonly within: Within };
+  },
+): Promise<FoundTerm[]> {
+  const values: unknown[] = [kinds, prefixes, LAST];
+  const among = of
+    ? ` and exists (select 1 from ${of.table} t where t.id = search_terms.id and ${of.within((value) => `$${values.push(value)}`)})`
+    : "";
+  return db.query<FoundTerm>(
     `select s.kind, s.id, s.field, s.value, s.term, s.is_whole as "isWhole"
        from unnest($1::text[]) as k(kind) cross join unnest($2::text[]) as p(prefix)
-            cross join lateral (select * from search_terms where kind = k.kind and term >= p.prefix and term < p.prefix || $3
+            cross join lateral (select * from search_terms where kind = k.kind and term >= p.prefix and term < p.prefix || $3${among}
                                  order by term, id limit ${Math.floor(limit)}) as s`,
-    [kinds, prefixes, LAST],
+    values,
   );
+}
 
 /** What people call things, by their ids. */
 export async function findNames(

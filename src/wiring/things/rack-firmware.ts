@@ -26,6 +26,10 @@ const LARGEST_CONFIG_REQUEST = 5 * 1_024 * 1_024;
 
 const COMPONENT_CALLERS = ["ForgeAdminCLI", "Flow"] as const;
 
+/** The ways to the ids of what a request is about, of which it has one. */
+const COMPONENTS = "machine machine_ids.machine_ids.id, switch switch_ids.ids.id, power_shelf power_shelf_ids.ids.id";
+const RACKS = "rack rack_ids.rack_ids.id";
+
 export const rackFirmware = defineThing({
   store: rackFirmwareStore,
   handlers,
@@ -37,6 +41,15 @@ export const rackFirmware = defineThing({
   ],
   words: { short: "rfw" },
   methodGroup: "firmware",
+  things: {
+    "forge.Forge/ComponentPowerControl": COMPONENTS,
+    "forge.Forge/GetComponentInventory": COMPONENTS,
+    "forge.Forge/GetComponentFirmwareStatus": `${COMPONENTS}, ${RACKS}`,
+    "forge.Forge/ListComponentFirmwareVersions": `${COMPONENTS}, ${RACKS}`,
+    "forge.Forge/UpdateComponentFirmware":
+      "machine compute_trays.machine_ids.machine_ids.id, switch switches.switch_ids.ids.id, " +
+      "power_shelf power_shelves.power_shelf_ids.ids.id, rack racks.rack_ids.rack_ids.id",
+  },
   // biome-ignore format: a table is read by its columns
   roles: {
     "forge.Forge/CreateRackFirmware":                     ["ForgeAdminCLI"],

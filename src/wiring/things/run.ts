@@ -73,6 +73,7 @@ export const run = defineThing({
     "millwright.v1.RunService/ListUsualDurations":                       "run run_id",
     "baremetal.v1.RunService/StartRun":                                  "machine machine_id",
     "millwright.v1.RunActionsService/PreviewRun":                        "machine machine_id",
+    "millwright.v1.RunActionsService/StartRuns":                         "list",
     "millwright.v1.RunActionsService/RetryRun":                          "run run_id",
     "millwright.v1.RunActionsService/ResumeRun":                         "run run_id",
     "millwright.v1.RunActionsService/RerunRun":                          "run run_id",

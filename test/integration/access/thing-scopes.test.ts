@@ -2,10 +2,15 @@ import { type DescField, type DescMessage, type DescMethod, fromJson, type JsonO
 import { describe, expect, onTestFinished, test } from "vitest";
 import { servedMethods } from "../../../scripts/generate/served-services.ts";
 import { NO_LIMITS, type Scope } from "../../../src/kernel/access/scope.ts";
+import { eventsWithin } from "../../../src/services/call/reach.ts";
+import type { EventSource } from "../../../src/store/lifecycle/event-source.ts";
+import type { JournalRow } from "../../../src/store/lifecycle/journal.ts";
 import { findOutside } from "../../../src/store/lifecycle/places.ts";
+import type { Queryable } from "../../../src/store/postgres/database.ts";
 import { access, allStores } from "../../../src/wiring/things/all-things.ts";
 import { placeThings } from "../../support/access/placed-things.ts";
 import { type ScopedSurface, startScopedSurface } from "../../support/access/scoped-surface.ts";
+import { recordClaim } from "../../support/claims.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
@@ -28,13 +33,24 @@ const isRoute = (key: string) => key.includes(" /");
 const isStream = (key: string) => methods.get(key)?.methodKind === "server_streaming";
 
 describe("what is listed", () => {
-  // A group of nodes lists what is in the group; the test has none.
-  const asked = lists.filter((key) => !isStream(key) && !key.includes("/groups/"));
+  // A group of nodes lists what is in the group; the test has none. The others have tests of their own: what is counted names nothing.
+  const OWN_TESTS = [
+    ...["HistoryService/CountEvents", "HistoryService/ListEvents"],
+    ...["OverviewService/GetOverview", "RunActionsService/StartRuns"],
+  ];
+  const asked = lists.filter(
+    (key) => !isStream(key) && !key.includes("/groups/") && !OWN_TESTS.some((one) => key.endsWith(one)),
+  );
+  const REQUESTS: Readonly<Record<string, JsonObject>> = {
+    "millwright.v1.OverviewService/CountThings": { kind: "machine", groupBy: ["rack"] },
+    "millwright.v1.SearchService/Search": { query: "m-" },
+  };
 
   test.each(asked)("%s shows what is within the scope, and nothing else, whatever the transport", async (key) => {
-    const all = await surface.answers(key, {}, undefined);
+    const request = REQUESTS[key] ?? {};
+    const all = await surface.answers(key, request, undefined);
     for (const text of all) expect(text).toContain("outside");
-    const some = await surface.answers(key, {}, SCOPE);
+    const some = await surface.answers(key, request, SCOPE);
     for (const text of some) {
       expect(text).toContain("inside");
       expect(text).not.toContain("outside");
@@ -51,6 +67,67 @@ describe("what is listed", () => {
     const [text] = await surface.answers("millwright.v1.MachineService/ListMachines", { filter }, SCOPE);
     expect(text).toContain("m-inside");
     expect(text).not.toContain("outside");
+  });
+
+  test("is found by its other names too, and only there", async () => {
+    for (const query of ["acme-", "h-", "10.0", "outside", "inside"]) {
+      const [text] = await surface.answers("millwright.v1.SearchService/Search", { query }, SCOPE);
+      expect(text).not.toMatch(/"id":\s*"[^"]*outside/);
+    }
+    const [counted] = await surface.answers("millwright.v1.OverviewService/CountThings", { kind: "run" }, SCOPE);
+    expect(JSON.parse(counted ?? "")).toMatchObject({ total: "2" });
+    const [nowhere] = await surface.answers("millwright.v1.OverviewService/CountThings", { kind: "plan" }, SCOPE);
+    expect(nowhere).toContain("is none of");
+  });
+
+  test("is in the overview with its own numbers, and kinds that are nowhere are not", async () => {
+    const numbers = async (scope: Scope | undefined) => {
+      const [text] = await surface.answers("millwright.v1.OverviewService/GetOverview", {}, scope);
+      const { kinds } = JSON.parse(text ?? "") as { kinds: { kind: string; things?: string }[] };
+      return new Map(kinds.map(({ kind, things = "0" }) => [kind, Number(things)]));
+    };
+    const [all, some] = [await numbers(undefined), await numbers(SCOPE)];
+    for (const kind of ["machine", "rack", "switch", "power_shelf"])
+      expect([kind, some.get(kind)]).toEqual([kind, (all.get(kind) ?? 0) / 2]);
+    await surface.db.execute("update power_shelves set state = 'error'");
+    onTestFinished(() => surface.db.execute("update power_shelves set state = 'ready'").then(() => undefined));
+    const attended = async (scope: Scope | undefined) =>
+      (await surface.answers("millwright.v1.OverviewService/GetOverview", {}, scope)).map((text) => {
+        const { attention } = JSON.parse(text) as { attention: { ids: string[]; things: number }[] };
+        return attention.flatMap(({ ids }) => ids).filter((id) => id.startsWith("ps-"));
+      });
+    for (const ids of await attended(undefined)) expect(ids.toSorted()).toEqual(["ps-inside", "ps-outside"]);
+    for (const ids of await attended(SCOPE)) expect(ids).toEqual(["ps-inside"]);
+    expect([...some.keys()].sort()).toEqual(
+      [...allStores].flatMap(([kind, { place }]) => (place ? [kind] : [])).sort(),
+    );
+  });
+
+  test("of the journal is what happened within the scope, told and counted; who names another thing is refused", async () => {
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    for (const id of ["m-inside", "m-outside", "m-outside"])
+      await surface.db.execute(
+        `insert into journal (epoch, kind, id, version, type, actor, data) select epoch, 'machine', $1, 1, 'noted', 'counting', '{}' from journal_epoch`,
+        [id],
+      );
+    const ask = async (request: JsonObject, scope: Scope | undefined = SCOPE) => {
+      const texts = await surface.answers("millwright.v1.HistoryService/ListEvents", request, scope);
+      return texts.join();
+    };
+    expect(await ask({ actors: ["counting"] }, { ...NO_LIMITS, racks: ["outside"] })).not.toContain("m-inside");
+    const told = await ask({ actors: ["counting"] });
+    expect(told).toContain("m-inside");
+    expect(told).not.toContain("outside");
+    expect(await ask({ things: [{ kind: "machine", id: "m-inside" }] })).toContain("counting");
+    expect(await ask({ things: [{ kind: "machine", id: "m-outside" }] })).toContain("not within the scope");
+    const count = async (scope: Scope | undefined) => {
+      const request = { since, buckets: 1, kinds: ["machine"], types: ["noted"] };
+      const [text] = await surface.answers("millwright.v1.HistoryService/CountEvents", request, scope);
+      const { buckets } = JSON.parse(text ?? "") as { buckets: { events?: string }[] };
+      return Number(buckets[0]?.events ?? 0);
+    };
+    expect([await count(SCOPE), await count(undefined)]).toEqual([1, 3]);
+    await surface.db.execute("delete from journal where actor = 'counting'");
   });
 
   test("is nothing where no thing of the kind is within the scope", async () => {
@@ -141,6 +218,65 @@ describe("what is named", () => {
   });
 });
 
+test("an explanation says that somebody outside of the scope stands in the way, and not who", async () => {
+  const holder = { kind: "run", id: "run-rack-outside" };
+  const waiting = { kind: "run", id: "run-machine-inside" };
+  const machine = { kind: "machine", id: "m-inside" };
+  onTestFinished(async () => {
+    await surface.db.execute("delete from claims");
+    await surface.db.execute("update runs set state = 'SUCCEEDED', outcome = null");
+  });
+  for (const claimant of [holder, waiting])
+    await recordClaim(surface.db, machine, claimant, "a repave of rack outside");
+  await surface.db.execute("update runs set state = 'PENDING' where id = $1", [waiting.id]);
+  const outcome = { at: new Date().toISOString(), kind: "wait", reason: "waits for the switches of rack outside" };
+  await surface.db.execute("update runs set state = 'RUNNING', outcome = $2 where id = $1", [holder.id, outcome]);
+  for (const about of [waiting, machine]) {
+    for (const text of await surface.answers("millwright.v1.ExplainService/Explain", about, undefined))
+      expect(text).toContain(holder.id);
+    for (const text of await surface.answers("millwright.v1.ExplainService/Explain", about, SCOPE)) {
+      expect(text).toContain("(outside of your scope)");
+      expect(text.replaceAll("(outside of your scope)", "")).not.toContain("outside");
+    }
+  }
+});
+
+describe("runs on many machines", () => {
+  const start = async (requestId: string, filter: string, scope: Scope | undefined) => {
+    const request = { requestId, filter, type: "REBOOT" };
+    const [text] = await surface.answers("millwright.v1.RunActionsService/StartRuns", request, scope);
+    return text ?? "";
+  };
+  const read = async (runId: string, scope: Scope) =>
+    (await surface.answers("millwright.v1.RunService/GetRun", { runId }, scope)).join();
+
+  test("are started on those within the scope alone, and belong to who reaches all of them", async () => {
+    onTestFinished(async () => {
+      await surface.db.execute("delete from runs where target_kind = 'batch'");
+      await surface.db.execute("delete from batches");
+    });
+    const outside: Scope = { ...NO_LIMITS, racks: ["outside"] };
+    const started = JSON.parse(await start("scoped", "provider=redfish", SCOPE)) as { run: { run: { runId: string } } };
+    const [batch] = await surface.db.query<{ machines: string[] }>(
+      "select b.machines from batches b join runs r on r.target_id = b.id where r.id = $1",
+      [started.run.run.runId],
+    );
+    expect(batch?.machines).toEqual(["m-inside"]);
+    expect(await read(started.run.run.runId, SCOPE)).toContain(started.run.run.runId);
+    expect(await read(started.run.run.runId, outside)).toContain("not within the scope");
+    expect(await start("none", "machine_id=m-outside", SCOPE)).toContain("no machine matches");
+    // The request of somebody who reached more is not told to who reaches less, under the same name.
+    const whole = JSON.parse(await start("whole", "provider=redfish", undefined)) as {
+      run: { run: { runId: string } };
+    };
+    expect(await start("whole", "provider=redfish", SCOPE)).toContain("not within the scope");
+    expect(await read(whole.run.run.runId, SCOPE)).toContain("not within the scope");
+    expect(await read(whole.run.run.runId, { ...NO_LIMITS, racks: ["inside", "outside"] })).toContain(
+      whole.run.run.runId,
+    );
+  });
+});
+
 describe("what is watched", () => {
   const event = (kind: string, id: string) =>
     surface.db.execute(
@@ -183,6 +319,36 @@ describe("what is watched", () => {
       { what: "the machine that left is not told of" },
     );
     await surface.db.execute("delete from machines where id = 'm-moving'");
+  });
+
+  test("costs one question for many events, over the connections of lists alone", async () => {
+    const asked: number[] = [];
+    const lists: Queryable = {
+      query(text: never, values?: readonly unknown[]) {
+        asked.push((values?.[0] as readonly unknown[]).length);
+        return surface.db.query(text, values);
+      },
+    } as never;
+    const rows = Array.from({ length: 120 }, (_, at) => ({
+      ...{ kind: "machine", id: ["m-inside", "m-outside", `m-${at}`][at % 3] ?? "", cursor: String(at) },
+    }));
+    const events: EventSource = {
+      async *follow() {
+        for (const row of rows) yield { type: "event", row: row as JournalRow };
+        yield { type: "bookmark", cursor: "end" };
+        throw new Error("the journal ends here");
+      },
+    };
+    const deps = { db: undefined as never, lists, stores: allStores };
+    const told: string[] = [];
+    const following = async () => {
+      const { signal } = new AbortController();
+      for await (const item of eventsWithin(deps, events, SCOPE).follow("oldest", { kinds: [] }, signal))
+        told.push(item.type === "event" ? item.row.cursor : item.cursor);
+    };
+    await expect(following()).rejects.toThrow("the journal ends here");
+    expect(told).toEqual([...rows.filter(({ id }) => id === "m-inside").map(({ cursor }) => cursor), "end"]);
+    expect(asked).toEqual([42]);
   });
 
   test("are runs of what is within the scope", async () => {

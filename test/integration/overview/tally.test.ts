@@ -51,7 +51,7 @@ test.each(LISTED)("%s are counted as their fields say in memory, by every field"
     const expected = new Map<string, number>();
     for (const thing of things)
       for (const value of texts(of(thing, by.key ?? "", now))) expected.set(value, (expected.get(value) ?? 0) + 1);
-    const counted = await listing.tally(database.db, [], [by], 1_000);
+    const counted = await listing.tally(database.db, { filter: [], by: [by] }, 1_000);
     expect(new Map(counted.map(({ values, things: some }) => [values[0], some])), `${kind} by ${field}`).toEqual(
       expected,
     );
@@ -65,12 +65,13 @@ test.each(LISTED)("of %s every group says how many are late, and since when", as
   const store = storeOf(allStores, kind);
   const [state] = Object.entries(listing.fields).find(([, { sql }]) => sql === "t.state") ?? [];
   if (state === undefined) return;
-  const groups = (await listing.tally(database.db, [], [{ field: state }], 100)).map(({ values }) => values);
+  const groups = (await listing.tally(database.db, { filter: [], by: [{ field: state }] }, 100)).map(
+    ({ values }) => values,
+  );
   const of = { applies: dwellingSql(store), late: aboveSlaSql(store), troubled: troubledSql(store), groups };
   for (const { values, aboveSla, inTrouble, oldestSince, p50Seconds, p95Seconds } of await listing.dwell(
     database.db,
-    [],
-    [{ field: state }],
+    { filter: [], by: [{ field: state }] },
     of,
   )) {
     const [row] = await database.db.query<{ late: number; troubled: number; oldest: Date }>(
@@ -117,6 +118,8 @@ test("among 100,000 machines and as many runs what needs somebody is found witho
     const states = await plansOf(db, (explain) => countLiveStates(explain, storeOf(allStores, kind)));
     expect(states).not.toMatch(/Seq Scan/);
   }
-  const byState = await plansOf(db, (explain) => machineListing.tally(explain, [], [{ field: "phase" }], 100));
+  const byState = await plansOf(db, (explain) =>
+    machineListing.tally(explain, { filter: [], by: [{ field: "phase" }] }, 100),
+  );
   expect(byState).toMatch(/Index Only Scan using machines_by_/);
 });

@@ -78,7 +78,7 @@ export async function startScopedSurface(): Promise<ScopedSurface> {
           access,
           routes: restRoutes(
             {
-              ...{ services: deps, publicUrl: null, installTimeout: hours(1) },
+              ...{ services: deps, publicUrl: null, installTimeout: hours(1), runs: { steps: new Map() } as never },
               boot: { autoRegister: true, defaultGroupId: null, eraser: null },
               reports: undefined as never,
             },
@@ -174,4 +174,8 @@ const BODIES: Readonly<Record<string, JsonObject>> = {
   "PATCH /api/v1/nodes/{id}/state": { state: "active" },
   "POST /api/v1/nodes/{id}/confirm-erased": { comment: "x" },
   "POST /api/v1/nodes/{id}/tags": { tag: "x" },
+  "POST /api/v1/fleet/nodes/{node}/actions": { action: "cancel", request_id: "q" },
+  "POST /api/v1/fleet/nodes/{node}/decommission": { mode: "soft_reset", request_id: "q" },
+  "POST /api/v1/fleet/nodes/{node}/decommission/preview": { mode: "soft_reset" },
+  "POST /api/v1/fleet/nodes/{node}/retire": { request_id: "q" },
 };

@@ -1,10 +1,12 @@
 import { durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { AttentionReason, type OverviewService } from "../../../../contract/millwright/v1/overview_pb.js";
+import { reachOf } from "../../../kernel/access/scope.ts";
 import { countThings, type ThingGroup } from "../../../services/overview/count-things.ts";
 import { describeList } from "../../../services/overview/describe-list.ts";
 import type { OverviewDeps } from "../../../services/overview/listings.ts";
 import { type AttentionGroup, getOverview, type KindCounts } from "../../../services/overview/overview.ts";
+import { callerKey } from "../../transport/interceptors.ts";
 
 const REASONS = {
   needs_person: AttentionReason.NEEDS_PERSON,
@@ -46,8 +48,9 @@ const groupOf = ({ values, things, dwell }: ThingGroup) => ({
 });
 
 export const overview = (deps: OverviewDeps): ServiceImpl<typeof OverviewService> => ({
-  async getOverview({ kinds }) {
-    const { at, attention, isCut, kinds: counts } = await getOverview(deps, kinds);
+  async getOverview({ kinds }, { values }) {
+    const reach = reachOf(values.get(callerKey).scope);
+    const { at, attention, isCut, kinds: counts } = await getOverview(deps, { kinds, reach });
     return {
       at: timestampFromDate(at),
       attention: attention.map(attentionOf),
@@ -55,8 +58,9 @@ export const overview = (deps: OverviewDeps): ServiceImpl<typeof OverviewService
       kinds: counts.map(kindOf),
     };
   },
-  async countThings(request) {
-    const { groups, total, isCut, at } = await countThings(deps, request);
+  async countThings(request, { values }) {
+    const reach = reachOf(values.get(callerKey).scope);
+    const { groups, total, isCut, at } = await countThings(deps, { ...request, reach });
     return { groups: groups.map(groupOf), total: BigInt(total), cut: isCut, at: timestampFromDate(at) };
   },
   describeList({ kind }) {

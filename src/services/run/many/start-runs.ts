@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { type Reach, reachOf } from "../../../kernel/access/scope.ts";
 import { AppError } from "../../../kernel/errors.ts";
 import { batchLifecycle } from "../../../lifecycles/batch/lifecycle.ts";
 import type { Plan } from "../../../runs/model/plan/plan.ts";
@@ -13,6 +14,7 @@ import { findOnTarget } from "../../../store/run/runs.ts";
 import type { Caller } from "../../call/caller.ts";
 import { actorOf, doneBy } from "../../call/initiator.ts";
 import { pageList } from "../../call/listing.ts";
+import { outOfReach } from "../../call/reach.ts";
 import { checkRunRequestId, createRun, fingerprintOf, newRunId, sameRequest } from "../creation.ts";
 import type { RunDeps } from "../deps.ts";
 import { findPlan } from "../plans.ts";
@@ -52,12 +54,15 @@ export async function startRuns(deps: RunDeps, caller: Caller, input: StartRuns)
     await lockThings(tx, [target, { kind: "run", id: newId }]);
     const known = await findOnTarget(tx, { target, requestId });
     if (known) return sameRequest(known, { requestId, fingerprint });
-    const machines = await freeze(deps, input.filter);
+    const machines = await freeze(deps, input.filter, reachOf(caller.scope));
     const row = { machines, initiator: actorOf(caller) };
     await create(tx, storeOf(deps.stores, target.kind), { id: target.id, row, ...doneBy(caller) });
     await createRun(tx, deps, caller, { id: newId, target, requestId, fingerprint, type, plan, params: {}, facts: {} });
     return newId;
   });
+  // A run that was there before may be of more machines than the caller reaches now.
+  const refused = await outOfReach(deps, caller, [{ kind: "run", id }]);
+  if (refused) throw refused;
   return getRun(deps, id);
 }
 
@@ -84,10 +89,10 @@ function planOf({ maxParallel, stopAfter, type, planId, params }: StartRuns): Pl
   return { planId: PLAN_ID, displayName: "Runs on many machines", steps: [step] };
 }
 
-async function freeze(deps: RunDeps, filter: string): Promise<string[]> {
+async function freeze(deps: RunDeps, filter: string, reach: Reach | undefined): Promise<string[]> {
   const refuse = (why: string) => new AppError("invalid_argument", `filter: ${why}`, { field: "filter" });
   if (filter.trim() === "") throw refuse("is required: which machines, such as rack=rack-1");
-  const request = { filter, pageSize: MOST_MACHINES, pageToken: "", reach: undefined };
+  const request = { filter, pageSize: MOST_MACHINES, pageToken: "", reach };
   const { items, nextPageToken } = await pageList(deps, machineListing, request, {
     clauses: [{ field: "phase", operator: "!=", value: "RETIRED" }],
     show: ({ id }): string => id,

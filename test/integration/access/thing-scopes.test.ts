@@ -325,7 +325,7 @@ describe("what is watched", () => {
     const asked: number[] = [];
     const lists: Queryable = {
       query(text: never, values?: readonly unknown[]) {
-        asked.push((values?.[0] as readonly unknown[]).length);
+        asked.push(Array.isArray(values?.[0]) ? values[0].length : 0);
         return surface.db.query(text, values);
       },
     } as never;

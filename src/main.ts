@@ -25,9 +25,6 @@ const FAILED = 1;
 const build = readBuild(ROOT);
 const { version } = build;
 
-/** No setting, since it must not stay: the database was restored from a backup, in a way that it does not show. */
-const RESTORED = "--restored";
-
 const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<number> } = {
   dev(argv) {
     const { own, rest } = takeSimulatorFlags(argv);
@@ -38,12 +35,9 @@ const COMMANDS: { readonly [name: string]: (argv: readonly string[]) => Promise<
     });
   },
   serve(argv) {
-    const restored = argv.includes(RESTORED);
-    const rest = argv.filter((word) => word !== RESTORED).map(spellOut);
-    return runUntilStopped("serve", rest, async (options) => {
-      if (restored) options.log.warn({}, `${RESTORED} is for one start: leave it out at the next one`);
+    return runUntilStopped("serve", argv.map(spellOut), async (options) => {
       checkFileLimit(options.config, options.log);
-      const server = await startServer({ ...options, restored });
+      const server = await startServer(options);
       process.stdout.write(`Millwright ${version} is ready: ${listening(server)}\n`);
       return server;
     });
@@ -62,7 +56,8 @@ function listening({ httpUrl, grpcAddress, bootUrl, bmcUrl }: Server): string {
 }
 
 /** The short form of a setting. */
-const spellOut = (flag: string): string => (flag === "--cancel-runs" ? "--shutdown-runs=cancel" : flag);
+const spellOut = (flag: string): string =>
+  flag === "--cancel-runs" ? "--shutdown-runs=cancel" : flag.replace(/^--restored(?==|$)/, "--database-restored");
 
 const STOP_SIGNALS = { serve: ["SIGINT", "SIGTERM"], dev: ["SIGINT", "SIGTERM", "SIGHUP"] } as const;
 

@@ -17,6 +17,9 @@ export const SETTINGS = {
     default: 16,
     doc: "Connections to the database, per replica. A quarter as many again serve lists alone, so that listing a lot holds up nothing else.",
   }),
+  "database.restored": optional(kinds.name(), {
+    doc: "Names a restore of the database that nothing in it shows: from a snapshot of the storage, or to an earlier point in time, with new data directories. The first start with a name that the database does not know begins a restore review: nothing goes on until a person has said so. Starting again with the same name changes nothing, so it may stay; take a new name for each restore, such as the day. `serve --restored <name>` is short for it.",
+  }),
   data_dir: setting(kinds.path("directory"), {
     default: (host, env) => defaultDataDir(host, env),
     defaultDoc: "`/var/lib/millwright` as root, else `$XDG_STATE_HOME/millwright`, else `~/.local/state/millwright`",

@@ -49,6 +49,13 @@ const between = (value: number | undefined, min: number, max: number): number | 
 
 export const text = (rule = "text"): ValueKind<string> => kind(rule, trimmed);
 
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
+export const name = (): ValueKind<string> =>
+  kind("a name of up to 64 letters, digits and . _ : -, such as 2026-03-01", (raw) => {
+    const value = trimmed(raw);
+    return value !== undefined && NAME.test(value) ? value : undefined;
+  });
+
 export const path = (takes: "file" | "directory" = "file"): ValueKind<string> =>
   kind(`the path of a ${takes}`, trimmed, { takes });
 

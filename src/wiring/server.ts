@@ -93,8 +93,6 @@ export interface ServerOptions {
   readonly things?: readonly ThingParts[];
   /** What stands in for real devices. Absent: they are reached over the network. */
   readonly hardware?: EngineHardware;
-  /** An operator says that the database was restored from a backup. */
-  readonly restored?: boolean;
   /** Where simulated nodes reach the server; told once it is up. Absent: there are none. */
   readonly simulatedNodesAt?: { readonly url: string | null };
 }
@@ -258,7 +256,7 @@ async function openSecrets(
 }
 
 async function openStore(
-  { config, log, signal, restored = false }: ServerOptions,
+  { config, log, signal }: ServerOptions,
   replica: string,
   stops: StopSequence,
 ): Promise<Record<"db" | "lists", Database> & { readonly watch: RestoreWatch }> {
@@ -279,7 +277,8 @@ async function openStore(
   }
   if (!isOurs) await awaitDatabase(connection, { log, signal });
   await migrate(connection, { log, signal });
-  const watch = new RestoreWatch({ replica, directory: config.dataDir, log, declared: restored });
+  const { restored } = config.database;
+  const watch = new RestoreWatch({ replica, directory: config.dataDir, log, restored });
   const check = (session: Session) => watch.check(session);
   const db = openDatabase(connection, { log, applicationName: "millwright", max: config.database.poolSize, check });
   stops.add("the database connections", () => db.close());

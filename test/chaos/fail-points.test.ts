@@ -101,6 +101,7 @@ const PROVEN_IN: Readonly<Record<string, readonly string[]>> = {
     "replicas:noted",
     "restore:beat",
     "restore:begun",
+    "restore:declared",
     "restore:identity-written",
     "restore:parked",
     "restore:parked-all",

@@ -124,12 +124,20 @@ describe.skipIf(missing !== "")(needing("a backup of three repaves in flight", m
     await postgres.create(DATABASE);
     await postgres.restore(backup, DATABASE);
 
-    const second = await serve("second");
+    // Two at once, which know nothing of what was before: one of them begins the review, and the other follows it.
+    const [second, third] = await Promise.all([serve("second"), serve("third")]);
     const review = await until("the backup is sorted", async () => {
       const { review: shown } = await restoring<{ review: Review }>(second, "GetRestoreReview");
       return shown.state === "open" && shown;
     });
-    expect(review.findings.map(({ sign }) => sign)).toContain("identity_changed");
+    const signs = review.findings.map(({ sign }) => sign);
+    expect(signs).toContain("identity_changed");
+    expect(new Set(signs).size).toBe(signs.length); // had both begun, each would have added its own
+    expect(await postgres.sql(DATABASE, "select count(*) from restore_reviews")).toBe("1");
+    const { review: other } = await restoring<{ review: Review }>(third, "GetRestoreReview");
+    expect([other.id, other.findings]).toEqual([review.id, review.findings]);
+    third.process.signal("SIGTERM");
+    await third.process.exited;
     const { work } = await restoring<{ work: { kind: string; id: string; doing: string }[] }>(second, "ListParkedWork");
     expect(work.map(({ kind, id }) => `${kind}/${id}`).sort()).toEqual(runs.map((id) => `run/${id}`).sort());
 
@@ -140,7 +148,10 @@ describe.skipIf(missing !== "")(needing("a backup of three repaves in flight", m
     expect((await second.get("/metrics", token)).text).toMatch(/millwright_restore_parked\{kind="run"\} 3/);
     const system = await second.ask("millwright.v1.SystemService/GetSystem", {}, token);
     expect(system).toMatchObject({ restoreReview: review.id, parked: 3 });
-    expect(second.process.transcript()).toContain("the database was restored from a backup");
+    const told = [second, third].filter(({ process }) =>
+      process.transcript().includes("the database was restored from a backup"),
+    );
+    expect(told).toHaveLength(1);
 
     const [adopted, abandoned, resumed] = runs as [string, string, string];
     const settle = (verdict: string, id: string) =>

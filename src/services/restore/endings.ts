@@ -9,8 +9,8 @@ import { storeOf, type ThingKey } from "../../store/lifecycle/things.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
 import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import { listPowerShelves } from "../../store/power-shelf/power-shelves.ts";
-import { installsOrderedBy } from "../../store/restore/parts.ts";
-import { listDescendants, listRuns } from "../../store/run/runs.ts";
+import { activeRunsBelow, activeRunsOf, installsOrderedBy } from "../../store/restore/parts.ts";
+import { listRuns } from "../../store/run/runs.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
 import { doneBy } from "../call/initiator.ts";
@@ -18,7 +18,7 @@ import { doneBy } from "../call/initiator.ts";
 /** What works for a thing, and goes its way: the runs that its steps have started, and the installs that they have ordered. */
 export async function partsOf(db: Queryable, { kind, id }: ThingKey): Promise<readonly ThingKey[]> {
   if (kind !== "run") return [];
-  const runs = (await listDescendants(db, id)).filter(({ phase }) => isActive(phase)).map((run) => run.id);
+  const runs = await activeRunsBelow(db, id);
   const installs = await installsOrderedBy(db, [id, ...runs]);
   return [
     ...runs.map((run) => ({ kind: "run", id: run })),
@@ -49,7 +49,7 @@ export async function abandonThing(
 async function abandonRuns(tx: Transaction, deps: ServiceDeps, caller: Caller, ids: readonly string[]): Promise<void> {
   const at = nowOf(deps);
   const { actor, address } = doneBy(caller);
-  for (const { id } of (await listRuns(tx, { ids })).filter(({ phase }) => isActive(phase)))
+  for (const id of await activeRunsOf(tx, ids))
     await recordChange(tx, storeOf(deps.stores, "run"), {
       ...{ id, actor, address, type: "cancel_requested" },
       reason: "abandoned: the database was restored from a backup",

@@ -3,7 +3,7 @@ import type { RestoreReview } from "../../lifecycles/restore-review/restore-revi
 import type { ThingKey } from "../../store/lifecycle/things.ts";
 import { listMachines } from "../../store/machine/machines.ts";
 import type { Queryable } from "../../store/postgres/database.ts";
-import { listRuns } from "../../store/run/runs.ts";
+import { targetOfRun } from "../../store/restore/parts.ts";
 import type { RunDeps } from "../run/deps.ts";
 
 /** What a device says now of what the backup believes. */
@@ -18,8 +18,8 @@ export interface Probe {
 async function machineBehind(db: Queryable, { kind, id }: ThingKey): Promise<string | undefined> {
   if (kind === "machine" || kind === "install" || kind === "host_reprovision") return id;
   if (kind !== "run") return undefined;
-  const [run] = await listRuns(db, { ids: [id] });
-  return run?.machineId ?? (run?.target.kind === "machine" ? run.target.id : undefined);
+  const target = await targetOfRun(db, id);
+  return target?.kind === "machine" ? target.id : undefined;
 }
 
 /**

@@ -110,6 +110,7 @@ async function settle(
   caller: Caller,
   { review, thing, verdict }: Omit<One, "force">,
 ): Promise<void> {
+  if (verdict !== "resumed") await refuseUnreadable(tx, deps, thing, verdict);
   const parts = await partsOf(tx, thing);
   await lockThings(tx, [thing, ...parts]);
   const waiting = await findWaiting(tx, review.id, [thing, ...parts]);
@@ -123,6 +124,26 @@ async function settle(
     if (there.length > 0) await releaseParked(tx, storeOf(deps.stores, kind), ids(there), { ...by, verdict });
     if (gone.length > 0) await releaseParked(tx, storeOf(deps.stores, kind), ids(gone), { ...by, verdict: "gone" });
   }
+}
+
+/**
+ * What it was doing cannot be told. A run ends all the same: no version touches a device for it any more. Anything is released by a resume; what
+ * cannot be read then stays set aside, and does nothing.
+ */
+async function refuseUnreadable(tx: Transaction, deps: RunDeps, thing: ThingKey, verdict: Ending): Promise<void> {
+  const { kind, id } = thing;
+  if (kind === "run" && verdict === "abandoned") return;
+  const [unreadable] = (await storeOf(deps.stores, kind).load(tx, [id])).unreadable;
+  if (!unreadable) return;
+  const instead = kind === "run" ? "abandon" : "resume";
+  throw new AppError(
+    "failed_precondition",
+    `${kind} ${id} cannot be ${verdict}: it cannot be read: ${unreadable.error}`,
+    {
+      field: "things",
+      next: `millwright restore ${instead} ${kind}/${id}`,
+    },
+  );
 }
 
 const isIn =

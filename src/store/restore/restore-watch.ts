@@ -18,8 +18,8 @@ export interface RestoreWatchOptions {
   /** Where the memory outlasts the process. */
   readonly directory: string;
   readonly log: Log;
-  /** An operator says that the database was restored, whatever it shows. */
-  readonly declared: boolean;
+  /** An operator says that the database was restored, whatever it shows, and names the restore. Null: nobody says so. */
+  readonly restored: string | null;
 }
 
 /**
@@ -34,20 +34,22 @@ export class RestoreWatch {
   readonly #witness = randomUUID();
   /** Never changed in place: who has begun to compare goes on with what it was then. */
   #memory: Witnessed | null;
-  #declared: boolean;
+  /** Until it is on record. */
+  #restored: string | null;
   #fileTrouble = "";
 
   constructor(options: RestoreWatchOptions) {
     this.#options = options;
     this.#memory = readWitnessFile(options.directory);
-    this.#declared = options.declared;
+    this.#restored = options.restored;
   }
 
   /** For each new connection. Begins a review where the database was restored, unless another replica has. */
   async check(session: Session): Promise<void> {
     const memory = this.#memory; // before the question: what is confirmed meanwhile, the answer may not show
     const standing = await readStanding(session, memory?.witness ?? null);
-    if (standing.recorded === null || this.#findings(standing, memory).length > 0) await this.#settle(session, memory);
+    if (standing.recorded === null || this.#restored !== null || judge(standing, memory).length > 0)
+      await this.#settle(session, memory);
     else this.#follow(memory, standing.recorded.generation);
   }
 
@@ -77,17 +79,21 @@ export class RestoreWatch {
 
   /** Whoever comes first says what the database is; the others find it said. */
   async #settle(session: Session, memory: Witnessed | null): Promise<void> {
+    const restored = this.#restored;
     const settle = async (tx: Transaction): Promise<number | null> => {
       await tx.execute("lock table database_identity in exclusive mode");
       const standing = await readStanding(tx, memory?.witness ?? null);
       if (standing.recorded === null) await writeIdentity(tx, standing);
-      const findings = this.#findings(standing, memory);
+      const said = restored !== null && (await declare(tx, restored, this.#options.replica));
+      const findings = [...judge(standing, memory), ...(said ? [saidOf(restored)] : [])];
       if (findings.length === 0) return standing.recorded?.generation ?? null;
-      if (findings.every(({ sign }) => sign === "operator") && (await findLiveReview(tx))) return null;
+      // Of a database in which nothing has happened nobody has to be asked.
+      const isOpen = standing.newest === null || (await findLiveReview(tx)) !== undefined;
+      if (findings.every(({ sign }) => sign === "operator") && isOpen) return null;
       return this.#begin(tx, { standing, findings, memory });
     };
     const generation = await retryOnConflict(() => session.transaction(settle));
-    this.#declared = false;
+    this.#restored = null;
     if (generation !== null) this.#follow(memory, generation);
   }
 
@@ -113,13 +119,6 @@ export class RestoreWatch {
     return generation;
   }
 
-  #findings(standing: Standing, memory: Witnessed | null): readonly Finding[] {
-    const said: readonly Finding[] = this.#declared
-      ? [{ sign: "operator", message: "a server was started with --restored" }]
-      : [];
-    return [...judge(standing, memory), ...said];
-  }
-
   /** What was seen of the database before a restore that somebody has found says nothing about it any more. */
   #follow(memory: Witnessed | null, generation: number): void {
     if (memory === null || this.#memory?.generation !== memory.generation || generation <= memory.generation) return;
@@ -142,6 +141,21 @@ export class RestoreWatch {
       this.#fileTrouble = messageOf(error);
     }
   }
+}
+
+const saidOf = (restored: string): Finding => ({
+  sign: "operator",
+  message: `a server was started with --restored ${restored}`,
+});
+
+/** Whether it is new: a server that starts again with the same name parks nothing again. */
+async function declare(tx: Transaction, restored: string, replica: string): Promise<boolean> {
+  const written = await tx.execute(
+    "insert into restore_declarations (name, declared_by) values ($1, $2) on conflict (name) do nothing",
+    [restored, replica],
+  );
+  failPoint("restore:declared");
+  return written > 0;
 }
 
 async function writeIdentity(tx: Transaction, { actual }: Standing): Promise<void> {

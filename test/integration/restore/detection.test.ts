@@ -33,9 +33,13 @@ interface Replica {
   stop(): Promise<void>;
 }
 
-async function startReplica(database: string, directory: string, { declared = false } = {}): Promise<Replica> {
-  const watch = new RestoreWatch({ replica: "r", directory, log: silentLog, declared });
-  const db = openDatabase(server.urlOf(database), {
+async function startReplica(
+  database: string,
+  directory: string,
+  { restored = null, url = server.urlOf(database) }: { readonly restored?: string | null; readonly url?: string } = {},
+): Promise<Replica> {
+  const watch = new RestoreWatch({ replica: "r", directory, log: silentLog, restored });
+  const db = openDatabase(url, {
     log: silentLog,
     applicationName: "test",
     check: (session) => watch.check(session),
@@ -55,6 +59,24 @@ async function site(): Promise<{ readonly database: string; readonly directory: 
     await server.drop(database);
   });
   return { database, directory };
+}
+
+/** A server of its own with a standby, which has all of its database. */
+async function startFailover() {
+  const primary = await startDebianPostgres();
+  const directory = mkdtempSync(join(tmpdir(), "millwright-restore-"));
+  await primary.create("site");
+  await migrate(primary.urlOf("site"), { log: silentLog });
+  const standby = await primary.addStandby();
+  const url = `postgresql://millwright@/site?host=${standby.host},${primary.host}&target_session_attrs=read-write`;
+  return {
+    ...{ primary, standby, directory, url },
+    async [Symbol.asyncDispose]() {
+      await standby.close();
+      await primary.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
 }
 
 /** Something happens that a backup may have missed. */
@@ -136,15 +158,47 @@ describe.skipIf(missing !== "")(needing("a restored backup is recognised", missi
     await living.stop();
   });
 
-  test("what an operator says", async () => {
+  test("a standby that had not followed, and lost what was confirmed", async () => {
+    await using failover = await startFailover();
+    const { primary, standby, directory, url } = failover;
+    const living = await startReplica("site", directory, { url });
+    await primary.sql("postgres", "alter system reset synchronous_standby_names");
+    await primary.sql("postgres", "select pg_reload_conf()");
+    await standby.stop();
+    await happen(living.db);
+    await living.watch.beat(living.db);
+    await primary.stop("immediate");
+    await standby.start();
+    await standby.promote();
+    await living.watch.beat(living.db).catch(() => living.watch.beat(living.db));
+    expect(await signsOf(living)).toEqual(["behind"]);
+    await living.stop();
+  });
+
+  test("what an operator says, once for each name", async () => {
     const { database, directory } = await site();
-    await (await startReplica(database, directory)).stop();
-    const told = await startReplica(database, directory, { declared: true });
-    expect(await signsOf(told)).toEqual(["operator"]);
-    await told.stop();
-    const again = await startReplica(database, directory, { declared: true });
-    expect(await signsOf(again)).toEqual(["operator"]); // still the same
-    await again.stop();
+    const start = (restored: string) => startReplica(database, mkdtempSync(join(directory, "pod-")), { restored });
+    const seen = async (replica: Replica) => {
+      const review = await findLiveReview(replica.db);
+      await replica.stop();
+      return review?.facts.findings.map(({ sign, message }) => `${sign}: ${message}`);
+    };
+    const endReview = () => server.sql(database, "update restore_reviews set state = 'ended'");
+    // Of a database in which nothing has happened nobody has to be asked.
+    const first = await start("sunday");
+    await happen(first.db);
+    expect(await seen(first)).toBeUndefined();
+    expect(await seen(await start("sunday"))).toBeUndefined();
+    const monday = ["operator: a server was started with --restored monday"];
+    expect(await seen(await start("monday"))).toEqual(monday);
+    // A pod that is restarted with the same name says nothing new: while the review goes on, and when it has ended.
+    expect(await seen(await start("monday"))).toEqual(monday);
+    // Nor does another name during the review, then or later.
+    expect(await seen(await start("tuesday"))).toEqual(monday);
+    await endReview();
+    expect(await seen(await start("monday"))).toBeUndefined();
+    expect(await seen(await start("tuesday"))).toBeUndefined();
+    expect(await seen(await start("wednesday"))).toEqual(["operator: a server was started with --restored wednesday"]);
   });
 
   test("one of two replicas begins the review, and the other follows it", async () => {
@@ -206,6 +260,27 @@ describe.skipIf(missing !== "")(needing("it is no restore", missing), () => {
     }
     await living.stop();
     const next = await startReplica(database, directory);
+    expect(await signsOf(next)).toBeNull();
+    await next.stop();
+  });
+
+  test("when a standby that followed in step takes the place of a server that dies, with writers at work", async () => {
+    await using failover = await startFailover();
+    const { primary, standby, directory, url } = failover;
+    const living = await startReplica("site", directory, { url });
+    const writing = Promise.allSettled(
+      Array.from({ length: 40 }, () => happen(living.db).then(() => living.watch.note(living.db))),
+    );
+    await living.watch.beat(living.db);
+    await primary.stop("immediate");
+    await standby.promote();
+    await writing;
+    await living.watch.beat(living.db).catch(() => living.watch.beat(living.db));
+    await happen(living.db);
+    await living.watch.beat(living.db);
+    expect(await signsOf(living)).toBeNull();
+    await living.stop();
+    const next = await startReplica("site", directory, { url });
     expect(await signsOf(next)).toBeNull();
     await next.stop();
   });

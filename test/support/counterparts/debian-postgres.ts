@@ -4,6 +4,7 @@ import { chmod, chown, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { eventually } from "../eventually.ts";
 
 const run = promisify(execFile);
 const LIBRARY = "/usr/lib/postgresql";
@@ -16,6 +17,8 @@ export const missingPostgres = (): string => (existsSync(LIBRARY) ? "" : "postgr
 export interface Standby {
   /** The directory of its socket. */
   readonly host: string;
+  stop(): Promise<void>;
+  start(): Promise<void>;
   promote(): Promise<void>;
   close(): Promise<void>;
 }
@@ -57,7 +60,18 @@ export async function startDebianPostgres(settings: Readonly<Record<string, stri
     run(command, [...args], { maxBuffer: 64 << 20, cwd: directory, ...(owner && { uid: owner.uid, gid: owner.gid }) });
   const asAdmin = (tool: string, args: readonly string[]) =>
     asOwner(bin(tool), ["-h", directory, "-U", "admin", ...args]);
-  await asOwner(bin("initdb"), ["-D", data, "-U", "admin", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
+  await asOwner(bin("initdb"), [
+    "-D",
+    data,
+    "-U",
+    "admin",
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--locale=C.UTF-8",
+    "--no-sync",
+  ]);
   const options = Object.entries({ listen_addresses: "", unix_socket_directories: directory, ...settings });
   const start = async () => {
     const words = options.map(([name, value]) => `-c ${name}='${value}'`).join(" ");
@@ -75,16 +89,30 @@ export async function startDebianPostgres(settings: Readonly<Record<string, stri
     await asOwner(bin("pg_basebackup"), ["-h", directory, "-U", "admin", "-D", copy, "-R", "-c", "fast"]);
     const control = (...words: string[]) => asOwner(bin("pg_ctl"), ["-D", copy, "-w", ...words]);
     const sockets = `-c listen_addresses='' -c unix_socket_directories='${host}'`;
-    await control("-l", join(host, "log"), "-o", sockets, "start");
-    for (const statement of ["alter system set synchronous_standby_names = '*'", "select pg_reload_conf()"])
-      await asAdmin("psql", ["-d", "postgres", "-c", statement]);
+    const startCopy = async () => void (await control("-l", join(host, "log"), "-o", sockets, "start"));
+    await startCopy();
+    const ask = async (statement: string) =>
+      (await asAdmin("psql", ["-d", "postgres", "-At", "-c", statement])).stdout.trim();
+    await ask("alter system set synchronous_standby_names = '*'");
+    // Started with it, so that there is no moment in which some of its processes know of it, and others do not.
+    await stop("fast");
+    await start();
+    await eventually(async () => (await ask("select sync_state from pg_stat_replication")) === "sync", {
+      what: "the standby follows in step",
+    });
     // It has no standby of its own to wait for.
     const promote = async () => {
       await control("promote");
       for (const statement of ["alter system reset synchronous_standby_names", "select pg_reload_conf()"])
         await asOwner(bin("psql"), ["-h", host, "-U", "admin", "-d", "postgres", "-c", statement]);
     };
-    return { host, promote, close: async () => void (await control("-m", "immediate", "stop").catch(() => undefined)) };
+    return {
+      host,
+      start: startCopy,
+      stop: async () => void (await control("-m", "fast", "stop")),
+      promote,
+      close: async () => void (await control("-m", "immediate", "stop").catch(() => undefined)),
+    };
   };
   return {
     host: directory,

@@ -76,12 +76,12 @@ import { testSealKey } from "../journal/sealed-journal.ts";
 import { bareStores } from "./bare-stores.ts";
 
 /** Of a process in a data directory that all writers of this test file's database have for themselves. */
-const witness = (declared: boolean) =>
+const witness = (restored: string | null) =>
   new RestoreWatch({
     replica: "writer",
     directory: mkdtempSync(join(tmpdir(), "millwright-witness-")),
     log: silentLog,
-    declared,
+    restored,
   });
 
 const caller = { name: "tester", roles: ["admin"], address: null };
@@ -453,10 +453,10 @@ export const WRITES = {
         ...{ outcome: "sign_in_failed", calls: 3 },
       },
     ]),
-  "write down which database it is": ({ db }) => witness(false).check(db),
-  "find the database restored": ({ db }) => witness(true).check(db),
+  "write down which database it is": ({ db }) => witness(null).check(db),
+  "find the database restored": ({ db }) => witness("monday").check(db),
   "have the database confirm itself": async ({ db }) => {
-    const watch = witness(false);
+    const watch = witness(null);
     await watch.check(db);
     await watch.beat(db);
   },

@@ -51,8 +51,8 @@ export function addServerCommands(program: Command, run: Run, { settings }: Serv
     .addOption(new Option("--cancel-runs", "short for --shutdown-runs cancel: a stop cancels all active runs"))
     .addOption(
       new Option(
-        "--restored",
-        "for the first start after the database was restored from a storage snapshot: nothing goes on until a person has said so (millwright restore review)",
+        "--restored <name>",
+        "short for --database-restored: the database was restored from a storage snapshot, and nothing goes on until a person has said so (millwright restore review)",
       ),
     );
   const sim = add(program, "sim", "the simulated datacentre alone", {

@@ -120,6 +120,8 @@ describe.skipIf(missing !== undefined)(`racks, their devices and lifecycles${mis
       "/lifecycles/rack",
       "/rack-firmware",
       "/plans",
+      "/plans/plan%2Frepave-join",
+      "/new-plan",
       "/workflows",
       "/rack-profiles",
       "/scripts",

@@ -77,6 +77,60 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     expect(faults).toEqual([]);
   }, 180_000);
 
+  test("a plan is written from another, checked by the server, tried on a machine, and started", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/plans`);
+    await page.getByRole("link", { name: "plan/reboot", exact: true }).click();
+    await page.getByRole("button", { name: "New plan from it …" }).click();
+    await page.getByLabel("Id").fill("my/reboot");
+    await page.getByText("The server takes this plan.").waitFor();
+    const step = page.getByRole("listitem", { name: "Step 1" });
+    await step.getByLabel("Mode").fill("by kicking");
+    await page.getByText(/steps\[0\]\.reboot\.mode: must be one of/).waitFor();
+    expect(await page.getByRole("button", { name: "Create the plan" }).isDisabled()).toBe(true);
+    await step.getByLabel("Mode").fill("bmc");
+    await page.getByText("The server takes this plan.").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole("button", { name: "Create the plan" }).click();
+
+    await page.waitForURL(/\/plans\/my%2Freboot/);
+    await page.getByRole("textbox", { name: "Machine" }).fill("m-rack1-12");
+    await page.getByRole("button", { name: "Preview", exact: true }).click();
+    await page.getByText("1 steps, 1 reboot").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole("button", { name: "Start on m-rack1-12 …" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Start the run" }).click();
+    await page.getByRole("heading", { name: "my/reboot on m-rack1-12" }).waitFor();
+    await page
+      .getByRole("button", { name: /^SUCCEEDED/ })
+      .first()
+      .waitFor({ timeout: 120_000 });
+    expect(faults).toEqual([]);
+  }, 180_000);
+
+  test("a plan is started on the machines that were selected, after what it reaches was shown, and each is followed", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/machines?filter=machine_id IN (m-rack1-16, m-rack1-17, m-rack1-18)`);
+    await page.getByText("3 machines").waitFor();
+    for (const id of ["m-rack1-16", "m-rack1-17"]) await page.getByRole("checkbox", { name: `Select ${id}` }).check();
+    await page.getByRole("button", { name: "Run a plan on 2 machines …" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("m-rack1-16, m-rack1-17").first().waitFor();
+    await dialog.getByLabel("Plan", { exact: true }).selectOption("plan/reboot");
+    await dialog.getByText("2 of 2 machines reboot").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Start on 2 machines" }).click();
+    await page
+      .getByRole("button", { name: /^SUCCEEDED/ })
+      .first()
+      .waitFor({ timeout: 120_000 });
+    const started = page.getByRole("region", { name: "Runs that it has started" });
+    await started.getByRole("link", { name: "machine m-rack1-16" }).waitFor();
+    await started.getByRole("link", { name: "machine m-rack1-17" }).waitFor();
+    expect(await started.getByRole("link", { name: /^machine / }).count()).toBe(2);
+    expect(faults).toEqual([]);
+  }, 180_000);
+
   test("a viewer sees all of it, and no action", async () => {
     const { token } = await bench.server.ask<{ token: string }>(
       "millwright.v1.TokenService/CreateToken",
@@ -86,6 +140,7 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     const { page, faults } = await bench.signedIn({ token });
     await page.goto(`${bench.server.httpUrl}/machines/m-rack1-08`);
     await page.getByText("BMCReachable").waitFor();
+    await page.getByRole("img", { name: "States of machine and the ways between them" }).waitFor();
     for (const name of [/Run a plan/, /maintenance/, /Retire/, /Power/, /^More$/])
       expect(await page.getByRole("button", { name }).count()).toBe(0);
     expect(faults).toEqual([]);

@@ -2,7 +2,6 @@ import {
   clustersPage,
   groupsPage,
   imagesPage,
-  plansPage,
   rackProfilesPage,
   sitesPage,
   tokensPage,
@@ -17,6 +16,7 @@ import { machinePage } from "./machine/page.ts";
 import { machinesPage } from "./machines/page.ts";
 import { overviewPage } from "./overview/page.ts";
 import type { Page } from "./page.ts";
+import { newPlanPage, planPage, plansPage } from "./plans/page.ts";
 import { powerShelfPage, powerShelvesPage } from "./power-shelves/page.ts";
 import { rackPage, racksPage } from "./racks/page.ts";
 import { runPage } from "./run/page.ts";
@@ -43,6 +43,8 @@ export const PAGES: readonly Page[] = [
   runPage,
   eventsPage,
   plansPage,
+  planPage,
+  newPlanPage,
   workflowsPage,
   lifecyclesPage,
   lifecyclePage,

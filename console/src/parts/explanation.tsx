@@ -94,6 +94,8 @@ function NextCommands({ answer: { nextCommands }, canAct }: NextCommandsProps) {
   const { may } = useMe();
   const [chosen, setChosen] = useState<NextCommand | undefined>();
   if (nextCommands.length === 0) return null;
+  // The server puts what helps most first.
+  const first = nextCommands.find(({ call }) => may.has(call?.method ?? ""));
   return (
     <section>
       <h2>What helps</h2>
@@ -106,7 +108,12 @@ function NextCommands({ answer: { nextCommands }, canAct }: NextCommandsProps) {
             </div>
             <span className={classes.buttons}>
               {canAct && may.has(next.call?.method ?? "") && (
-                <Button size="compact-xs" variant="default" onClick={() => setChosen(next)}>
+                <Button
+                  size={next === first ? "xs" : "compact-xs"}
+                  variant={next === first ? "filled" : "default"}
+                  aria-label={`Do it: ${next.command}`}
+                  onClick={() => setChosen(next)}
+                >
                   Do it …
                 </Button>
               )}

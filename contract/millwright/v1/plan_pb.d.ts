@@ -19,6 +19,13 @@ export declare type CreatePlanRequest = Message<"millwright.v1.CreatePlanRequest
    * @generated from field: baremetal.v1.Plan plan = 1;
    */
   plan?: Plan | undefined;
+
+  /**
+   * Only checks: refuses what would be refused, answers what would be answered, and keeps nothing.
+   *
+   * @generated from field: bool validate_only = 2;
+   */
+  validateOnly: boolean;
 };
 
 /**

@@ -70,20 +70,30 @@ export async function createPlan(deps: ServiceDeps, caller: Caller, input: PlanI
   const plan = validatePlan(input, allSteps);
   return deps.db.transaction(async (tx) => {
     await lockThings(tx, [{ kind: KIND, id: plan.planId }]);
-    const known = await viewPlan(tx, plan.planId).catch(ifUnknown);
-    if (known && isDeepStrictEqual(known.plan, plan)) return known;
-    if (known) {
-      throw new AppError(
-        "already_exists",
-        `plan_id: ${plan.planId} already exists with different steps; plans are immutable, choose a new id`,
-        { field: "plan.plan_id", next: `millwright plan show ${plan.planId}` },
-      );
-    }
+    const known = await findSame(tx, plan);
+    if (known) return known;
     await insertPlan(tx, plan, actorOf(caller));
     const data = { display_name: plan.displayName, steps: plan.steps.map(({ name, kind }) => ({ name, kind })) };
     await audit(tx, caller, { kind: KIND, id: plan.planId, type: "created", data });
     return viewPlan(tx, plan.planId);
   });
+}
+
+/** Refuses what `createPlan` would refuse now, and keeps nothing. */
+export async function checkPlan({ db }: ServiceDeps, _: Caller, input: PlanInput): Promise<PlanRecord> {
+  const plan = validatePlan(input, allSteps);
+  return (await findSame(db, plan)) ?? { plan, builtIn: false, createdAt: null };
+}
+
+/** The plan of that id, if it is this one; undefined where there is none. */
+async function findSame(db: Queryable, plan: Plan): Promise<PlanRecord | undefined> {
+  const known = await viewPlan(db, plan.planId).catch(ifUnknown);
+  if (known === undefined || isDeepStrictEqual(known.plan, plan)) return known;
+  throw new AppError(
+    "already_exists",
+    `plan_id: ${plan.planId} already exists with different steps; plans are immutable, choose a new id`,
+    { field: "plan.plan_id", next: `millwright plan show ${plan.planId}` },
+  );
 }
 
 const ifUnknown = (error: unknown): undefined => {

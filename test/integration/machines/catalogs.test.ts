@@ -87,6 +87,26 @@ describe("plans", () => {
       ).toMatchObject({ code: Code.AlreadyExists, field: "plan.plan_id" });
   });
 
+  test("are checked alone: what creating them would refuse and answer, and nothing is kept", async () => {
+    await site.catalog.createPlan({ plan: samplePlan("kept") });
+    const before = await dumpTables(site.db);
+    const check = (plan: ReturnType<typeof samplePlan>) => site.catalog.createPlan({ plan, validateOnly: true });
+    const { plan } = await check(samplePlan("only-checked"));
+    expect(plan).toMatchObject({ planId: "only-checked", builtIn: false });
+    expect(plan?.createdAt).toBeUndefined();
+    expect((await refusal(site.plans.getPlan({ planId: "only-checked" }))).code).toBe(Code.NotFound);
+    expect((await check(samplePlan("kept"))).plan?.createdAt).toBeDefined();
+    expect(await refusal(check({ ...samplePlan("kept"), displayName: "Another" }))).toMatchObject({
+      code: Code.AlreadyExists,
+      field: "plan.plan_id",
+    });
+    expect(await refusal(check({ ...samplePlan("bad"), steps: [] }))).toMatchObject({
+      code: Code.InvalidArgument,
+      field: "steps",
+    });
+    expect(await dumpTables(site.db)).toEqual(before);
+  });
+
   test("of two who create different ones under one id at once, one wins", { tags: "race" }, async () => {
     const tries = await Promise.allSettled(
       Array.from({ length: 10 }, (_, at) =>

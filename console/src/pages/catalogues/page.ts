@@ -1,13 +1,5 @@
 import { definePage } from "../page.ts";
 
-export const plansPage = definePage({
-  path: "/plans",
-  title: "Plans",
-  nav: { group: "work" },
-  needs: "millwright.v1.PlanCatalogService/ListPlans",
-  load: async () => (await import("./plans.tsx")).Plans,
-});
-
 export const workflowsPage = definePage({
   path: "/workflows",
   title: "Workflows",

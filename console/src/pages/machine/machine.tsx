@@ -19,6 +19,8 @@ import { useMe } from "../../shell/me.tsx";
 import { Story } from "../../story/story.tsx";
 import { standingOf } from "../machines/machine-state.ts";
 import { Conditions } from "./conditions.tsx";
+import { LifecyclePanels } from "./lifecycles/lifecycle-panels.tsx";
+import { useMachineThings } from "./lifecycles/use-machine-things.ts";
 import { actionsOf } from "./machine-actions.ts";
 import { MachineFacts } from "./machine-facts.tsx";
 import { MachineRuns } from "./machine-runs.tsx";
@@ -41,6 +43,7 @@ function Shown({ machine }: { readonly machine: Machine }) {
   const { machineId, spec, status } = machine;
   const { data: lifecycles } = useLifecycles();
   const standing = standingOf(machine);
+  const things = useMachineThings(machine);
   const actions = actionsOf(machine, lifecycles?.get("machine"));
   return (
     <>
@@ -66,11 +69,12 @@ function Shown({ machine }: { readonly machine: Machine }) {
         }
         actions={
           <>
-            <RunButton machineId={machineId} />
+            <RunButton machineId={machineId} isSecondary={standing.needsPerson || standing.isFailing} />
             <ActionBar actions={actions} shown={actions[0]?.isDangerous ? 0 : 1} isSecondary />
           </>
         }
       />
+      <LifecyclePanels things={things} />
       <div className={columns.columns}>
         <div className={columns.column}>
           <Section title="Why">
@@ -84,7 +88,7 @@ function Shown({ machine }: { readonly machine: Machine }) {
         <div className={columns.column}>
           <MachineFacts machine={machine} />
           <Section title="Story">
-            <Story kind="machine" id={machineId} />
+            <Story kind="machine" id={machineId} others={things.slice(1)} />
           </Section>
         </div>
       </div>
@@ -92,13 +96,19 @@ function Shown({ machine }: { readonly machine: Machine }) {
   );
 }
 
-function RunButton({ machineId }: { readonly machineId: string }) {
+interface RunButtonProps {
+  readonly machineId: string;
+  /** Something else helps more. */
+  readonly isSecondary: boolean;
+}
+
+function RunButton({ machineId, isSecondary }: RunButtonProps) {
   const { may } = useMe();
   const [isOpen, setOpen] = useState(false);
   if (!may.has("baremetal.v1.RunService/StartRun")) return null;
   return (
     <>
-      <Button size="xs" onClick={() => setOpen(true)}>
+      <Button size="xs" variant={isSecondary ? "default" : "filled"} onClick={() => setOpen(true)}>
         Run a plan …
       </Button>
       <Suspense fallback={null}>{isOpen && <StartRun machineId={machineId} onClose={() => setOpen(false)} />}</Suspense>

@@ -15,6 +15,7 @@ import { useMe } from "../../shell/me.tsx";
 import { bulkActionsOf, MOST_AT_ONCE } from "./bulk-actions.tsx";
 import { remarkOf, standingOf } from "./machine-state.ts";
 import classes from "./machines.module.css";
+import { RunOnManyButton } from "./run-on-many/run-on-many-button.tsx";
 
 const idOf = ({ machineId }: Machine): string => machineId;
 
@@ -112,7 +113,10 @@ function Selection({ machines, onClear }: SelectionProps) {
       {isTooMany ? (
         <span>at most {MOST_AT_ONCE} at a time</span>
       ) : (
-        <ActionBar actions={bulkActionsOf(machines)} shown={3} isSecondary />
+        <>
+          <RunOnManyButton machines={machines} />
+          <ActionBar actions={bulkActionsOf(machines)} shown={3} isSecondary />
+        </>
       )}
       <Button size="xs" variant="subtle" onClick={onClear}>
         Clear

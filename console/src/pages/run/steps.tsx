@@ -105,14 +105,31 @@ function Step({ step, detail, usual, longest, now, onShowLog }: StepProps) {
   );
 }
 
-/** What the device answered, and what a step found that is there to find something. */
+/** What the device answered, what a step found that is there to find something, and of which things it says what. */
 function Receipt({ detail }: { readonly detail: StepDetail | undefined }) {
   const { verdict = "", receipt = {} } = detail ?? {};
-  const facts = Object.entries(receipt).flatMap(([name, value]) =>
+  const all = Object.entries(receipt);
+  const facts = all.flatMap(([name, value]) =>
     typeof value === "object" ? [] : [`${name.replaceAll("_", " ")} ${harmless(String(value))}`],
   );
   const said = [...(verdict === "" ? [] : [`found: ${harmless(verdict)}`]), ...facts];
-  return said.length === 0 ? null : <span className={classes.receipt}>{said.join(", ")}</span>;
+  const ofThings = all.flatMap(([name, value]) =>
+    value === null || typeof value !== "object" || Array.isArray(value) ? [] : [[name, Object.entries(value)] as const],
+  );
+  return (
+    <>
+      {said.length > 0 && <span className={classes.receipt}>{said.join(", ")}</span>}
+      {ofThings.map(([name, things]) => (
+        <ul key={name} className={classes.ofThings} aria-label={name.replaceAll("_", " ")}>
+          {things.map(([id, why]) => (
+            <li key={id}>
+              <code>{harmless(id)}</code> {name.replaceAll("_", " ")}: {harmless(String(why))}
+            </li>
+          ))}
+        </ul>
+      ))}
+    </>
+  );
 }
 
 interface TimingProps {

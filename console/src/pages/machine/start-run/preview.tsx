@@ -56,10 +56,12 @@ function Warnings({ preview }: { readonly preview: PreviewRunResponse }) {
   ];
   if (all.length === 0) return null;
   return (
-    <ul className={classes.warnings} role="alert">
-      {all.map((each) => (
-        <li key={each}>{each}</li>
-      ))}
-    </ul>
+    <div role="alert">
+      <ul className={classes.warnings}>
+        {all.map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+      </ul>
+    </div>
   );
 }

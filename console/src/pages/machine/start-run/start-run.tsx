@@ -1,32 +1,27 @@
-import { Button, Modal, NativeSelect } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { Button, Modal } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { RunService } from "../../../../../contract/baremetal/v1/baremetal_pb.js";
-import { PlanCatalogService } from "../../../../../contract/millwright/v1/plan_pb.js";
 import { callMethod, newRequestId } from "../../../api/call-method.ts";
-import { listKey } from "../../../api/query-keys.ts";
-import { clientOf } from "../../../api/services.ts";
 import { CopyAs, shellWord } from "../../../parts/copy-as.tsx";
 import { ErrorNote } from "../../../parts/error-note.tsx";
+import { PlanSelect } from "./plan-select.tsx";
 import { Preview } from "./preview.tsx";
 import classes from "./start-run.module.css";
 
 interface StartRunProps {
   readonly machineId: string;
+  /** Chosen already. */
+  readonly planId?: string;
   readonly onClose: () => void;
 }
 
 /** Chooses a plan, shows what it would do to the machine as things are now, and starts it. */
-export function StartRun({ machineId, onClose }: StartRunProps) {
-  const [planId, setPlanId] = useState("");
+export function StartRun({ machineId, planId: chosen = "", onClose }: StartRunProps) {
+  const [planId, setPlanId] = useState(chosen);
   const [requestId] = useState(newRequestId);
   const navigate = useNavigate();
-  const plans = useQuery({
-    queryKey: listKey("plan", "all"),
-    queryFn: async ({ signal }) =>
-      (await clientOf(PlanCatalogService).listPlans({ pageSize: 1_000 }, { signal })).plans,
-  });
   const request = { machineId, planId, requestId };
   const starting = useMutation({
     mutationFn: () => callMethod(RunService.method.startRun, request),
@@ -43,20 +38,7 @@ export function StartRun({ machineId, onClose }: StartRunProps) {
   return (
     <Modal opened onClose={onClose} title={`Run a plan on ${machineId}`} size="xl">
       <form className={classes.form} onSubmit={submit}>
-        {plans.error !== null && <ErrorNote error={plans.error} />}
-        <NativeSelect
-          label="Plan"
-          data-autofocus
-          value={planId}
-          onChange={(event) => setPlanId(event.currentTarget.value)}
-          data={[
-            { value: "", label: "Choose a plan …" },
-            ...(plans.data ?? []).map(({ planId: value, displayName }) => ({
-              value,
-              label: displayName === "" || displayName === value ? value : `${value}: ${displayName}`,
-            })),
-          ]}
-        />
+        <PlanSelect planId={planId} onChoose={setPlanId} />
         {planId !== "" && <Preview machineId={machineId} planId={planId} />}
         {starting.error !== null && <ErrorNote error={starting.error} />}
         <div className={classes.foot}>

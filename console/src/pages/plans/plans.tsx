@@ -1,15 +1,18 @@
+import { Link } from "@tanstack/react-router";
 import type { Plan } from "../../../../contract/baremetal/v1/baremetal_pb.js";
 import { PlanCatalogService } from "../../../../contract/millwright/v1/plan_pb.js";
 import { clientOf } from "../../api/services.ts";
 import type { Column } from "../../lists/data-table.tsx";
 import { ListPage } from "../../lists/list-page.tsx";
+import { ThingLink } from "../../parts/thing-link.tsx";
+import { useMe } from "../../shell/me.tsx";
 
 const columns: readonly Column<Plan>[] = [
   {
     title: "Plan",
     width: "minmax(140px, 1fr)",
     sort: "plan_id",
-    cell: ({ planId }) => <span className="mono">{planId}</span>,
+    cell: ({ planId }) => <ThingLink kind="plan" id={planId} />,
   },
   { title: "Name", width: "minmax(120px, 1fr)", from: "tablet", cell: ({ displayName }) => displayName },
   { title: "Steps", width: "minmax(160px, 3fr)", cell: ({ steps }) => <Steps names={steps.map(({ name }) => name)} /> },
@@ -18,6 +21,16 @@ const columns: readonly Column<Plan>[] = [
 const Steps = ({ names }: { readonly names: readonly string[] }) => (
   <span title={names.join(" → ")}>{names.join(" → ")}</span>
 );
+
+function NewPlanLink() {
+  const { may } = useMe();
+  if (!may.has("millwright.v1.PlanCatalogService/CreatePlan")) return null;
+  return (
+    <p>
+      <Link to="/new-plan">New plan …</Link>
+    </p>
+  );
+}
 
 /** What runs carry out. */
 export const Plans = () => (
@@ -36,6 +49,6 @@ export const Plans = () => (
     cli="millwright plan list"
     method={PlanCatalogService.method.listPlans}
     empty="There are no plans."
-    opens={false}
+    above={<NewPlanLink />}
   />
 );

@@ -305,7 +305,7 @@ export class Controller {
     if (!isStreaming) lease.stream = undefined;
     if (!goesOn) return false;
     if (isHalf) this.#midway.add(lease);
-    lease.nextThing = unit ? thingAfter(storeOf(stores, kind), unit) : undefined;
+    lease.nextThing = unit ? thingAfter(storeOf(stores, kind), unit, result.stateSince) : undefined;
     if (isStreaming) await untilNextPass(lease, after, this.#stopped.promise);
     return true;
   }

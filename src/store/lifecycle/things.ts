@@ -93,6 +93,8 @@ export interface ThingStore<T extends Thing = Thing> {
   readonly factsWith?: (thing: T, patch: JsonObject) => T["facts"];
   /** A claim that goes on need not load it again after each of its own writes: what others change meanwhile the next lease sees. */
   readonly goesOnUnloaded?: true;
+  /** States that a move of the claim's own leads into without loading it again: in them nothing is read of what is loaded with it. */
+  readonly entersUnloaded?: readonly string[];
   /** Of things that are being handled, as they were loaded: those whose end a caller has requested since. */
   readonly overtaken?: (db: Queryable, things: readonly T[]) => Promise<readonly string[]>;
   /** What else is locked, together with the thing, when it goes: whatever `afterGone` touches. */

@@ -130,4 +130,6 @@ export const powerShelfStore: ThingStore<PowerShelf> = {
   },
   ...partOfRack,
   load: powerShelves.load,
+  // When it is removed, the expected shelf that it is linked to counts, which may have changed meanwhile.
+  entersUnloaded: ["fetching_data", "configuring", "ready", "maintenance", "error"],
 };

@@ -1,9 +1,10 @@
 // @module-tag race
 import { expect, test } from "vitest";
-import { follow } from "../../../src/kernel/decide.ts";
+import { decide, follow } from "../../../src/kernel/decide.ts";
 import { log, observe } from "../../../src/kernel/effects.ts";
 import type { Json, Lifecycle, Thing } from "../../../src/kernel/lifecycle.ts";
 import { machineLifecycle } from "../../../src/lifecycles/machine/lifecycle.ts";
+import { powerShelfLifecycle } from "../../../src/lifecycles/power-shelf/lifecycle.ts";
 import * as visits from "../../../src/runs/executor/step/visit.ts";
 import { type RunThing, runLifecycle, stepJson } from "../../../src/runs/model/lifecycle.ts";
 import { commitUnits } from "../../../src/store/lifecycle/commit/commit-units.ts";
@@ -37,11 +38,7 @@ async function startedRun(machineId: string): Promise<RunThing> {
   return load(runId);
 }
 
-function moveOf(run: RunThing, event: string) {
-  const move = follow(runLifecycle as unknown as Lifecycle<Thing>, run, { owner: "handler", name: event });
-  if (!move) throw new Error(`${run.state.name} knows no ${event}`);
-  return move;
-}
+const moveOf = (run: RunThing, event: string) => followed(runLifecycle as unknown as Lifecycle<Thing>, run, event);
 
 async function commit(unit: Unit): Promise<void> {
   const [result] = await surface.db.transaction((tx) => commitUnits(tx, allStores, [unit]));
@@ -82,6 +79,52 @@ test("what a pass leaves of its run is known, and is what loading it finds", asy
     run = known as RunThing;
   }
 });
+
+const shelves = storeOf(allStores, "power_shelf");
+
+test("what a move leaves of a shelf is known, and is what loading it finds", async () => {
+  await surface.db.query(
+    `insert into power_shelves (id, name, bmc_mac, bmc_address, bmc_port, state, power_shelf_maintenance_requested)
+     values ('ps-known', 'shelf', '02:00:00:00:00:01', '10.0.0.1', 443, 'fetching_data', $1)`,
+    [{ id: "r-1", operation: "power_off", initiator: "test", requested_at: AT.toISOString() }],
+  );
+  await surface.db.query("insert into work (kind, id) values ('power_shelf', 'ps-known')");
+  const loadShelf = async () => (await shelves.load(surface.db, ["ps-known"])).things[0] as Thing;
+  const table = powerShelfLifecycle as unknown as Lifecycle<Thing>;
+  const moves: ((thing: Thing) => Pick<Unit, "move" | "facts">)[] = [
+    (thing) => ({ move: followed(table, thing, "data_fetched"), facts: { serial: "SN-1", capacityWatts: 33_000 } }),
+    (thing) => ({ move: followed(table, thing, "configured") }),
+    (thing) => ({ move: decided(table, thing) }),
+    (thing) => ({ move: followed(table, thing, "operation_completed"), facts: { powerState: "off" } }),
+  ];
+  let shelf = await loadShelf();
+  for (const moving of moves) {
+    const unit: Unit = { kind: "power_shelf", thing: shelf, actor: "test", ...moving(shelf), lease: { epoch: 0 } };
+    const [result] = await surface.db.transaction((tx) => commitUnits(tx, allStores, [unit]));
+    expect(result).toEqual({ type: "committed", stateSince: expect.any(Date) });
+    if (result?.type !== "committed") throw new Error("not committed");
+    const known = thingAfter(shelves, unit, result.stateSince);
+    expect(known).toEqual(await loadShelf());
+    shelf = known as Thing;
+  }
+  // What it is linked to, and so what is detached with it, may be another one by now.
+  const removing: Unit = { kind: "power_shelf", thing: { ...shelf, deletedAt: AT } as Thing, actor: "test" };
+  const marked = { ...removing, move: decided(table, removing.thing) };
+  expect(marked.move?.to).toBe("deleting");
+  expect(thingAfter(shelves, marked, AT)).toBeUndefined();
+});
+
+function followed(table: Lifecycle<Thing>, thing: Thing, name: string) {
+  const move = follow(table, thing, { owner: "handler", name });
+  if (!move) throw new Error(`${thing.state.name} knows no ${name}`);
+  return move;
+}
+
+function decided(table: Lifecycle<Thing>, thing: Thing) {
+  const decision = decide(table, thing);
+  if (decision.kind !== "move") throw new Error(`${thing.state.name} has no row of its own`);
+  return decision.move;
+}
 
 test("where a pass moves its run, or does something to its machine, the run is loaded", async () => {
   const run = await startedRun("m-unknown");

@@ -1,3 +1,4 @@
+import { changesState } from "../../../kernel/decide.ts";
 import { GONE } from "../../../kernel/lifecycle.ts";
 import type { Transaction } from "../../postgres/database.ts";
 import { failPoint } from "../../postgres/fail-points.ts";
@@ -17,7 +18,7 @@ import { endUnheard } from "./end-requests.ts";
 import { changesOf, isGone, keyOf, type Unit } from "./unit.ts";
 import type { UnitResult, Waiting } from "./unit-result.ts";
 import { findTouched, touchedBy, wavesOf, wokenBy } from "./waves.ts";
-import { writeThings } from "./write-things.ts";
+import { type WrittenThings, writeThings } from "./write-things.ts";
 
 const COMMITTED: UnitResult = { type: "committed" };
 const CONFLICT: UnitResult = { type: "conflict" };
@@ -47,7 +48,7 @@ async function fence(tx: Transaction, stores: ThingStores, units: readonly Unit[
   return new Set((await work.fence(tx, leased, woken)).map(nameOf));
 }
 
-/** The results of those units that were not written; all others were. */
+/** The results of those units that were not written, and of passes that entered a state; all others were written. */
 async function commitWave(
   tx: Transaction,
   stores: ThingStores,
@@ -75,7 +76,12 @@ async function commitWave(
   for (const [unit, result] of waiting) results.set(unit, result);
   failPoint("transitions:locked", placesOf(units, plans));
 
-  await write(tx, stores, alive, waiting, plans);
+  const since = await write(tx, stores, alive, waiting, plans);
+  for (const unit of alive) {
+    const hasEntered = unit.lease !== undefined && unit.move !== undefined && changesState(unit.thing, unit.move);
+    const stateSince = hasEntered && !waiting.has(unit) ? since.get(nameOf(keyOf(unit))) : undefined;
+    if (stateSince) results.set(unit, { type: "committed", stateSince });
+  }
   return results;
 }
 
@@ -173,14 +179,14 @@ async function write(
   units: readonly Unit[],
   waiting: ReadonlyMap<Unit, Waiting>,
   plans: ReadonlyMap<Unit, EffectPlan>,
-): Promise<void> {
+): Promise<WrittenThings["since"]> {
   const going = units.filter((unit) => !waiting.has(unit));
   const effects = going.flatMap((unit) => plans.get(unit) ?? []);
   const changing = [...going.map((unit) => plans.get(unit)?.unit ?? unit), ...effects.flatMap((plan) => plan.changes)];
   const planned = [...[...waiting].flatMap(([unit, result]) => waitingUnit(unit, result.for)), ...changing];
-  if (planned.length === 0) return;
+  if (planned.length === 0) return new Map();
   const toWrite = await endUnheard(tx, stores, planned);
-  const entries = await writeThings(tx, stores, toWrite, placesOf(units, plans));
+  const { entries, since } = await writeThings(tx, stores, toWrite, placesOf(units, plans));
 
   const bereft = await claims.endOn(tx, toWrite.filter(isGone).map(keyOf));
   const leaving = changing.filter((unit) => endsClaims(stores, unit)).map(keyOf);
@@ -201,6 +207,7 @@ async function write(
   }
   // Readings of which nobody is told are most of what a fleet at rest writes; they rouse nobody.
   if (entries + woken.length + effects.length > 0) journal.announce(tx);
+  return since;
 }
 
 /** Of what the engine decides it tells itself, with what it knows of it; of what people, nodes and other things cause, we do. */

@@ -4,12 +4,12 @@ import type { ThingKey, ThingStores } from "../things.ts";
 import type { Unit } from "./unit.ts";
 
 /**
- * committed: written. conflict: the thing changed since it was loaded, or what its effects require is not there; nothing of the
+ * committed: written; of a pass that entered a state, with the time of that. conflict: the thing changed since it was loaded, or what its effects require is not there; nothing of the
  * unit was written. fenced: somebody else has the lease now. waiting: others hold or bar what the unit needs; of the unit nothing is
  * written but that it waits, and for whom.
  */
 export type UnitResult =
-  | { readonly type: "committed" }
+  | { readonly type: "committed"; readonly stateSince?: Date }
   | { readonly type: "conflict" }
   | { readonly type: "fenced" }
   | Waiting;

@@ -84,12 +84,16 @@ function requestsAfter(thing: Thing, { ends, withdraws = [], supersedes = [], ex
  * The thing once the unit is written, where that is known without loading it. Should others have changed the thing itself, its basis is
  * wrong as well, and nothing that is worked out from it is written. What they changed of things that are loaded with it, such as a
  * run's machine, is seen by the next pass that loads it: that of the next lease at the latest.
+ *
+ * @param stateSince As the database has it once the unit is written.
  */
-export function thingAfter(store: ThingStore, unit: Unit): Thing | undefined {
+export function thingAfter(store: ThingStore, unit: Unit, stateSince?: Date): Thing | undefined {
   const { thing, move, observed, effects = [], further } = unit;
-  const hasMoved = move !== undefined && (move.gone || changesState(thing, move));
   // Things are loaded with others that they work on: what changes those as well is not known here.
-  if (!store.goesOnUnloaded || hasMoved || observed || further || effects.some(({ type }) => type !== "log"))
-    return undefined;
-  return { ...afterChange(store, unit), outcome: outcomeAfter(unit) };
+  if (observed || further || effects.some(({ type }) => type !== "log")) return undefined;
+  const hasMoved = move !== undefined && (move.gone || changesState(thing, move));
+  const after = { ...afterChange(store, unit), outcome: outcomeAfter(unit) };
+  if (!hasMoved) return store.goesOnUnloaded ? after : undefined;
+  const isKnown = !move.gone && store.entersUnloaded?.includes(move.to) === true;
+  return isKnown && stateSince ? { ...after, stateSince } : undefined;
 }

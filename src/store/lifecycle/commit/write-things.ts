@@ -13,31 +13,40 @@ import { tellUnit, type Untold, withVersions } from "./unit-entries.ts";
 interface Written {
   readonly id: string;
   readonly version: number;
+  /** Absent: the thing is gone. */
+  readonly stateSince?: Date;
 }
 
-/**
- * Writes what the units change: the row of each thing (or away with it, when the thing is gone) and its entries in the journal.
- *
- * @returns How many entries there are.
- */
+export interface WrittenThings {
+  /** How many entries of the journal there are. */
+  readonly entries: number;
+  /** Since when each thing is in the state that it now is in, by its name. */
+  readonly since: ReadonlyMap<string, Date>;
+}
+
+/** Writes what the units change: the row of each thing (or away with it, when the thing is gone) and its entries in the journal. */
 export async function writeThings(
   tx: Transaction,
   stores: ThingStores,
   units: readonly Unit[],
   places: readonly FailPointSubject[],
-): Promise<number> {
+): Promise<WrittenThings> {
   const told = new Map(units.map((unit) => [unit, tellUnit(stores, unit)]));
   const versions = new Map<string, number>();
+  const since = new Map<string, Date>();
   for (const [kind, ofKind] of Map.groupBy(units, (unit) => unit.kind)) {
     const store = storeOf(stores, kind);
     const [gone, kept] = [ofKind.filter(isGone), ofKind.filter((unit) => !isGone(unit))];
     const written = [...(await updateThings(tx, store, kept, told)), ...(await deleteThings(tx, store, gone, told))];
-    for (const { id, version } of written) versions.set(nameOf({ kind, id }), version);
+    for (const { id, version, stateSince } of written) {
+      versions.set(nameOf({ kind, id }), version);
+      if (stateSince !== undefined) since.set(nameOf({ kind, id }), stateSince);
+    }
   }
   const entries = [...told].flatMap(([unit, untold]) => withVersions(unit, untold, versions));
   await journal.append(tx, entries);
   failPoint("transitions:journaled", places);
-  return entries.length;
+  return { entries: entries.length, since };
 }
 
 /** Since when it is so: a thing that fails in ever new ways has been failing all along. */
@@ -79,7 +88,7 @@ async function updateThings(
      from jsonb_to_recordset($1)
           as i(id text, entries int, state text, state_data jsonb, entered int, facts jsonb, outcome jsonb, ends jsonb, observed jsonb)
      where t.id = i.id
-     returning t.id, t.version`,
+     returning t.id, t.version, t.state_since as "stateSince"`,
     values: [
       toJsonText(units.map((unit) => ({ ...columnsAfter(unit), entries: Math.max(told.get(unit)?.length ?? 0, 1) }))),
     ],

@@ -14,7 +14,7 @@ const FREE = [
   /\/(Create|Delete)RackFirmware$|\/RackFirmwareSetDefault$|\/DownloadRackFirmware$/,
   /HealthReport$/,
   /\/Update(PowerShelf|Rack|Switch)Metadata$/,
-  /^millwright\.v1\.(CloudInit|Cluster|Image|Fleet|PlanCatalog|Token|Session|SecretKey|Restore|Access)Service\//,
+  /^millwright\.v1\.(CloudInit|Cluster|Image|Fleet|PlanCatalog|Token|Session|SecretKey|Restore|Access|SavedView)Service\//,
   /^millwright\.v1\.FleetAllocationService\/(Set|Remove)RoceAssignments?$/,
   /^millwright\.v1\.FleetNodeService\/(QuarantineNode|ReissueBootstrap)$/,
   /^millwright\.v1\.MachineLifecycleService\/(AcceptMachine|AcceptMachineCertificate|RetireMachine|SetMachineCredentials)$/,
@@ -23,7 +23,7 @@ const FREE = [
   /^millwright\.v1\.RackService\/(PutRackProfile|DeleteRackProfile|RefreshRack)$/, // what follows needs a claim, and none is granted
 ];
 const READS =
-  /(^GET )|\/preview$|\/(Count|Search|Verify|Export|Get|List|Find|Watch|Preview|Stream|Read|Explain|Preflight)\w*$/;
+  /(^GET )|\/preview$|\/(Count|Describe|Search|Verify|Export|Get|List|Find|Watch|Preview|Stream|Read|Explain|Preflight)\w*$/;
 
 const isField = (method: string) => method.includes("/") && method.includes(" ") && !/^[A-Z]+ \//.test(method);
 const writing = access.methods.filter(

@@ -98,22 +98,19 @@ test.each([...allStores.keys()])(
 
 test("among 100,000 machines and as many runs what needs somebody is found without reading all of them", async () => {
   const { db } = database;
-  // In parts: on a busy computer all of them at once take longer than a statement may.
-  for (let first = 1; first <= 100_000; first += 5_000) {
-    await db.execute(
-      `insert into machines (id, provider, state, rack, conditions)
+  // Without their triggers: what is searched for is not asked here, and a busy computer takes minutes to write it for so many.
+  for (const table of ["machines", "runs"]) await db.execute(`alter table ${table} disable trigger user`);
+  await db.execute(
+    `insert into machines (id, provider, state, rack, conditions)
      select 'many-' || i, 'fake', 'READY', 'rack-' || i % 5000,
             case when i % 5000 = 0 then '[{"type":"Degraded","status":true,"reason":"r","message":"","last_transition":"2026-01-01T00:00:00.000Z"}]' else '[]' end::jsonb
-       from generate_series($1::int, $1::int + 4999) i`,
-      [first],
-    );
-    await db.execute(
-      `insert into runs (id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, initiator, state, created_at)
-     select 'many-' || i, 'none-' || i, 'r', '', 'REBOOT', 'plan/reboot', '{}', 'many-' || i, 'test',
-            case when i % 5000 = 0 then 'FAILED' else 'SUCCEEDED' end, now() - i * interval '1 second' from generate_series($1::int, $1::int + 4999) i`,
-      [first],
-    );
-  }
+       from generate_series(1, 100000) i`,
+  );
+  await db.execute(
+    `insert into runs (id, target_kind, target_id, machine_id, request_id, fingerprint, type, plan_id, plan, job_id, initiator, state, created_at)
+     select 'many-' || i, 'machine', 'none-' || i, 'none-' || i, 'r', '', 'REBOOT', 'plan/reboot', '{}', 'many-' || i, 'test',
+            case when i % 5000 = 0 then 'FAILED' else 'SUCCEEDED' end, now() - i * interval '1 second' from generate_series(1, 100000) i`,
+  );
   await db.query("vacuum analyze machines");
   await db.query("vacuum analyze runs");
   for (const kind of ["machine", "run"]) {

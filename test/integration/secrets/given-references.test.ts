@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { AppError } from "../../../src/kernel/errors.ts";
 import { createSecretReferences } from "../../../src/providers/references/references.ts";
+import { allWorkflows } from "../../../src/runs/workflows/index.ts";
 import type { Caller } from "../../../src/services/call/caller.ts";
 import type { ServiceDeps } from "../../../src/services/call/deps.ts";
 import { createCluster, updateCluster } from "../../../src/services/catalog/clusters.ts";
@@ -13,12 +14,15 @@ import {
   updateExpectedPowerShelf,
 } from "../../../src/services/expected-power-shelf/expected-power-shelves.ts";
 import { addExpectedSwitch } from "../../../src/services/expected-switch/expected-switches.ts";
+import { onboardNode } from "../../../src/services/fleet/onboard.ts";
+import { onboardNodes } from "../../../src/services/fleet/onboard-many.ts";
 import { addSite, changeSite } from "../../../src/services/fleet/sites.ts";
 import { setMachineCredentials } from "../../../src/services/machine/credentials.ts";
 import { registerMachine } from "../../../src/services/machine/machines.ts";
 import { setPowerShelfCredentials } from "../../../src/services/power-shelf/credentials.ts";
 import { createPowerShelf } from "../../../src/services/power-shelf/power-shelves.ts";
 import { createRackFirmware } from "../../../src/services/rack-firmware/rack-firmware.ts";
+import type { RunDeps } from "../../../src/services/run/deps.ts";
 import { openSecretStore, type SecretStore } from "../../../src/store/access/secrets.ts";
 import { allStores } from "../../../src/wiring/things/all-things.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -57,6 +61,12 @@ beforeAll(async () => {
   secrets = openSecretStore({ keyFile: join(scratch, "key"), references });
   await secrets.checkKeys(database.db);
   const maas = { checkKey: () => undefined } as unknown as NonNullable<ServiceDeps["maas"]>;
+  await database.db.execute(
+    "insert into fleet_sites (name, url, created_by) values ('onboarding', 'https://maas.example/MAAS', 'test')",
+  );
+  await database.db.execute(
+    "insert into fleet_profiles (site, name, policy, created_by) values ('onboarding', 'h100', '{}', 'test')",
+  );
   deps = { db: database.db, secrets, references, stores: allStores, maxFindByIds: 100, maas };
 });
 afterAll(async () => {
@@ -172,6 +182,37 @@ const WAYS: Readonly<Record<string, (given: Given) => Promise<string>>> = {
   },
 };
 
+/** The two ways in that a node of the fleet has: by itself, and with others. */
+const ONBOARDING: typeof WAYS = {
+  "a node that is onboarded": async ({ caller, text }) => {
+    const node = nodeAt(text);
+    await onboardNode(runDeps(), caller, { requestId: node.hostname, ...node });
+    return secretAt(node.ipmiIp);
+  },
+  "nodes that are onboarded together": async ({ caller, text }) => {
+    const [node, other] = [nodeAt(text), nodeAt("another")];
+    await onboardNodes(runDeps(), caller, { requestId: node.hostname, nodes: [other, node] });
+    return secretAt(node.ipmiIp);
+  },
+};
+
+const nodeAt = (bmcPassword: string) => {
+  const { number, address: ipmiIp } = next();
+  const what = { site: "onboarding", profile: "h100", sku: "gpu8", mode: "maas" };
+  return { ...what, hostname: `gpu-${number}`, ipmiIp, bmcUsername: "root", bmcPassword };
+};
+
+const secretAt = async (address: string): Promise<string> => {
+  const [row] = await database.db.query<{ id: string }>(
+    "select machine_id as id from machine_identities where kind = 'bmc' and value like $1",
+    [`${address} %`],
+  );
+  return `bmc/${row?.id}`;
+};
+
+/** What runs need besides: nothing of it is asked where a node is put on record. */
+const runDeps = () => ({ ...deps, workflows: allWorkflows, steps: new Map() }) as unknown as RunDeps;
+
 async function aMachine(): Promise<string> {
   const { number, mac, address } = next();
   const id = `m-${number}`;
@@ -206,8 +247,10 @@ const refusal = (work: Promise<unknown>): Promise<AppError> =>
     (error: unknown) => (error instanceof AppError ? error : Promise.reject(error)),
   );
 
-describe.each(Object.keys(WAYS))("a reference for %s", (way) => {
-  const give = (given: Given) => WAYS[way]?.(given) ?? Promise.reject(new Error(way));
+const ALL_WAYS = { ...WAYS, ...ONBOARDING };
+
+describe.each(Object.keys(ALL_WAYS))("a reference for %s", (way) => {
+  const give = (given: Given) => ALL_WAYS[way]?.(given) ?? Promise.reject(new Error(way));
 
   test("is followed when it is used, and nothing on record holds what it leads to", async () => {
     const name = await give({ caller: admin, text: reference() });
@@ -223,7 +266,10 @@ describe.each(Object.keys(WAYS))("a reference for %s", (way) => {
     for (const caller of others)
       expect(await refusal(give({ caller, text: reference() }))).toMatchObject({
         kind: "permission_denied",
-        message: expect.stringMatching(/a reference to a secret requires role admin/),
+        // Nobody else gives the account of a node, whatever it is.
+        message: expect.stringMatching(
+          way in ONBOARDING ? /requires the role admin/ : /a reference to a secret requires role admin/,
+        ),
       });
   });
 

@@ -14,6 +14,7 @@ export interface MaasAnswer extends Resource {
 export function answerOf(asked: Asked, answer: Answer): MaasAnswer {
   const failure = failureOf(asked, answer);
   if (failure !== undefined) throw failure;
+  if (answer.list !== undefined) return { value: answer.list };
   const parsed = parseJson(answer.text);
   return { value: parsed === undefined ? answer.text : parsed };
 }

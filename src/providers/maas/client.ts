@@ -32,6 +32,8 @@ export interface MaasRequest {
   readonly op?: string;
   readonly query?: Fields;
   readonly form?: Fields;
+  /** Of a list that may be very large: what is kept of each element, as they come. */
+  readonly keep?: (element: unknown) => unknown;
   /** Sends no key. */
   readonly isAnonymous?: true;
 }
@@ -42,14 +44,18 @@ export interface MaasClient {
   close(): void;
 }
 
-/** Parsing stops everything else: only lists of machines, each with all of its ports and disks, and of whoever is on a network may be large. */
-const LISTS: ReadonlySet<string> = new Set(["machines/", "discovery/"]);
-const LARGEST_ANSWER = 4 * 1_024 * 1_024;
-const LARGEST_LIST = 64 * 1_024 * 1_024;
+const MIB = 1_024 * 1_024;
+/** Parsing stops everything else: only the list of whoever is on a network may be large. */
+const LARGE = "discovery/";
+const LARGEST_ANSWER = 4 * MIB;
+const LARGEST_LIST = 64 * MIB;
+/** A machine is listed with all of its ports and disks, some 10 kB. The list is taken apart while it comes, and never held as a whole. */
+const LARGEST_STREAMED = 2_048 * MIB;
+const MOST_KEPT = 200_000;
 
 export function createMaasClient(options: MaasClientOptions): MaasClient {
   const { gateway, caCertificates, mayReach, requestTimeout = seconds(60), clock = systemClock } = options;
-  const opened = [LARGEST_ANSWER, LARGEST_LIST].map((largestAnswer) => {
+  const opened = [LARGEST_ANSWER, LARGEST_LIST, LARGEST_STREAMED].map((largestAnswer) => {
     const http = createHttpExchange({
       largestAnswer,
       ...(caCertificates === undefined ? {} : { caCertificates }),
@@ -57,11 +63,12 @@ export function createMaasClient(options: MaasClientOptions): MaasClient {
     });
     return { http, exchange: createGatedExchange({ gateway, http, requestTimeout, resourceOf: answerOf }) };
   });
-  const [small, large] = opened as [(typeof opened)[0], (typeof opened)[0]];
+  type Opened = (typeof opened)[0];
+  const [small, large, streamed] = opened as [Opened, Opened, Opened];
   return {
-    async ask(target, { method, path, op, query = [], form, isAnonymous }, call) {
+    async ask(target, { method, path, op, query = [], form, keep, isAnonymous }, call) {
       const asked = encoded([...(op === undefined ? [] : [["op", op] as const]), ...query]);
-      const { exchange } = method === "GET" && LISTS.has(path) ? large : small;
+      const { exchange } = keep ? streamed : method === "GET" && path === LARGE ? large : small;
       const { resource } = await exchange({
         target: asEndpoint(target),
         call,
@@ -71,6 +78,7 @@ export function createMaasClient(options: MaasClientOptions): MaasClient {
         headers: isAnonymous ? {} : { authorization: signedHeader(target, clock.now()) },
         signsIn: isAnonymous !== true,
         ...(form && { form: encoded(form).toString() }),
+        ...(keep && { list: { keep, largestElement: LARGEST_ANSWER, most: MOST_KEPT } }),
       });
       return resource.value;
     },

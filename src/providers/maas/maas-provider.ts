@@ -36,7 +36,8 @@ export function createMaas(options: MaasClientOptions): Maas & { close(): void }
         ...(hostname === undefined ? [] : [["hostname", hostname] as const]),
         ...(mac === undefined ? [] : [["mac_address", mac] as const]),
       ];
-      return (await list(target, "machines/", call, query)).flatMap((each) => machineOf(each) ?? []);
+      const asked = { method: "GET", path: "machines/", query, keep: machineOf } as const;
+      return (await client.ask(target, asked, call)) as readonly MaasMachine[];
     },
     async findMachine(target, systemId, call) {
       try {

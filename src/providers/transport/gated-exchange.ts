@@ -8,6 +8,7 @@ import type { AnswerReader } from "./device-answer.ts";
 import type { Resource } from "./device-json.ts";
 import type { Answer } from "./http-answer.ts";
 import { despiteStaleConnections, type HttpExchange, type Outgoing } from "./http-exchange.ts";
+import type { ListReading } from "./read-list.ts";
 import type { Upload } from "./upload/send-upload.ts";
 
 export interface GatedRequest {
@@ -25,6 +26,8 @@ export interface GatedRequest {
   readonly form?: string;
   /** In the place of a body; its stream is the frame then, and bounds how long it may last. */
   readonly upload?: Upload;
+  /** How a large list is read. Absent: the answer is text. */
+  readonly list?: ListReading;
 }
 
 export interface Fetched {
@@ -51,9 +54,18 @@ export function createGatedExchange(options: GatedExchangeOptions): GatedExchang
     const { target, method, path, headers } = request;
     const passing = passingOf(request);
     const send = async ({ signal, span }: Pick<Attempt, "signal" | "span">): Promise<Fetched> => {
-      const { upload } = request;
+      const { upload, list } = request;
       const body = request.form === undefined ? jsonOf(request.body) : { body: request.form, contentType: FORM };
-      const answer = await http.send({ target, method, path, headers, signal, ...body, ...(upload && { upload }) });
+      const answer = await http.send({
+        target,
+        method,
+        path,
+        headers,
+        signal,
+        ...body,
+        ...(upload && { upload }),
+        ...(list && { list }),
+      });
       span.setAttribute("http.response.status_code", answer.status);
       const { certificateFingerprint } = answer;
       return {

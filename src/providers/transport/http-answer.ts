@@ -5,6 +5,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+  /** What was kept of a list that was read as one; the text is empty then. */
+  readonly list?: readonly unknown[];
   readonly certificateFingerprint?: string;
 }
 

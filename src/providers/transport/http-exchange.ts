@@ -8,6 +8,7 @@ import { nameOf } from "./bmc-gateway.ts";
 import type { Answer } from "./http-answer.ts";
 import { isNotHttp, RequestFailed, requestAnswer, requestText } from "./http-request.ts";
 import { ownTrouble } from "./own-trouble.ts";
+import { type ListReading, NotAList } from "./read-list.ts";
 import { readText, TooLarge } from "./read-text.ts";
 import { transportCause } from "./transport-cause.ts";
 import { fingerprintOf, TrustingAgent } from "./trusting-agent.ts";
@@ -23,6 +24,8 @@ export interface Outgoing {
   readonly contentType?: string;
   /** In the place of a body. */
   readonly upload?: Upload;
+  /** How a large list is read. Absent: the answer is text. */
+  readonly list?: ListReading;
   readonly signal: AbortSignal;
 }
 
@@ -139,12 +142,12 @@ export function createHttpExchange(options: {
 }
 
 async function exchange(outgoing: Outgoing, options: RequestOptions, largestAnswer: number): Promise<Answer> {
-  const { target, signal, body, upload } = outgoing;
+  const { target, signal, body, upload, list } = outgoing;
   const isSecure = target.scheme === "https";
   try {
     const { socket, ...answer } = upload
       ? await sendUpload({ options, isSecure, upload, largestAnswer })
-      : await requestText({ options, isSecure, body, signal, largestAnswer });
+      : await requestText({ options, isSecure, body, signal, largestAnswer, list });
     return { ...answer, ...shownBy(socket) };
   } catch (error) {
     throw failureOf(outgoing, error, largestAnswer);
@@ -189,9 +192,15 @@ function failureOf(outgoing: Outgoing, error: unknown, largestAnswer: number): u
   if (!(error instanceof RequestFailed)) return error;
   const { cause, isOnKeptConnection } = error;
   if (cause instanceof DeviceFailure) return cause;
+  if (cause instanceof NotAList) return notAList(outgoing, cause);
   return cause instanceof TooLarge
     ? tooLarge(outgoing, largestAnswer)
     : transportFailure(outgoing, isOnKeptConnection, cause);
+}
+
+function notAList({ target, method, path }: Outgoing, { message }: NotAList): DeviceFailure {
+  const what = `the answer to ${method} ${path.split("?")[0]} is not a list: ${message}`;
+  return bmcFailure("protocol", target, `${nameOf(target)}: ${what}`);
 }
 
 function tooLarge({ target, method, path }: Outgoing, largest: number): DeviceFailure {

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
-import { readText } from "./read-text.ts";
+import { type ListReading, readTextOrList } from "./read-list.ts";
 
 export interface Requested {
   readonly options: RequestOptions;
@@ -10,12 +10,16 @@ export interface Requested {
   readonly signal: AbortSignal;
   /** In bytes; an answer that is larger is not read to its end. */
   readonly largestAnswer: number;
+  /** Absent: the answer is read as text. */
+  readonly list?: ListReading | undefined;
 }
 
 export interface Received {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Empty where the answer was read as a list. */
   readonly text: string;
+  readonly list?: readonly unknown[];
   readonly socket: Socket;
 }
 
@@ -46,12 +50,12 @@ export const isNotHttp = (error: unknown): boolean =>
  *
  * @throws RequestFailed, also when `signal` is aborted.
  */
-export async function requestText({ largestAnswer, ...requested }: Requested): Promise<Received> {
+export async function requestText({ largestAnswer, list, ...requested }: Requested): Promise<Received> {
   const { response, isOnKeptConnection, release } = await requestAnswer(requested);
   const { socket } = response; // an answer that is read has none any more
   try {
-    const text = await readText(response, largestAnswer);
-    return { status: response.statusCode ?? 0, headers: response.headers, text, socket };
+    const read = await readTextOrList(response, { list, largest: largestAnswer });
+    return { status: response.statusCode ?? 0, headers: response.headers, ...read, socket };
   } catch (error) {
     response.destroy();
     throw new RequestFailed(error, isOnKeptConnection);
@@ -70,7 +74,7 @@ export function requestAnswer({
   isSecure,
   body,
   signal,
-}: Omit<Requested, "largestAnswer">): Promise<BegunAnswer> {
+}: Omit<Requested, "largestAnswer" | "list">): Promise<BegunAnswer> {
   return new Promise((resolve, reject) => {
     const request = (isSecure ? httpsRequest : httpRequest)(options);
     // The signal is not given to the request: Node would tie it to the connection, which outlives the request.

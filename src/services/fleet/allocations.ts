@@ -4,13 +4,14 @@ import { isPrintable } from "../../kernel/printable.ts";
 import type { FleetAllocation } from "../../lifecycles/fleet-allocation/fleet-allocation.ts";
 import { fleetAllocationLifecycle } from "../../lifecycles/fleet-allocation/lifecycle.ts";
 import { fleetNodeLifecycle } from "../../lifecycles/fleet-node/lifecycle.ts";
+import { findHeartbeats } from "../../store/fleet/agents.ts";
 import { findAllocationOfRequest, listAllocations } from "../../store/fleet/allocations.ts";
 import { create } from "../../store/lifecycle/create.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import { storeOf } from "../../store/lifecycle/things.ts";
 import { applyVerb } from "../../store/lifecycle/verbs.ts";
 import { listMachines } from "../../store/machine/machines.ts";
-import type { Queryable } from "../../store/postgres/database.ts";
+import type { Queryable, Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { actorOf, doneBy } from "../call/initiator.ts";
@@ -36,7 +37,7 @@ export interface RequestAllocation {
   readonly requestId: string;
 }
 
-/** Asks for the use of a node. Only a node that is active is given away. */
+/** Asks for the use of a node. Only a node that is active, and not reported as unhealthy, is given away. */
 export async function requestAllocation(
   deps: ServiceDeps,
   caller: Caller,
@@ -71,10 +72,26 @@ export async function requestAllocation(
           next: `millwright fleet show ${node}`,
         },
       );
+    await refuseUnhealthy(tx, { node, hostname });
     const row = { node, tenant, request_id: requestId, created_by: actorOf(caller) };
     await create(tx, storeOf(deps.stores, kind), { id, row, ...doneBy(caller) });
     return getAllocation({ db: tx }, id);
   });
+}
+
+/** Active is healthy and schedulable: what its agent said last counts, until the agent says otherwise. */
+async function refuseUnhealthy(
+  tx: Transaction,
+  { node, hostname }: { readonly node: string; readonly hostname: string },
+): Promise<void> {
+  const heard = (await findHeartbeats(tx, [node])).get(node);
+  if (heard?.health !== "unhealthy") return;
+  const said = heard.message === "" ? "" : `: ${heard.message}`;
+  throw new AppError(
+    "failed_precondition",
+    `fleet node ${hostname} is active, but its agent reports that it is unhealthy${said}; only a healthy node is allocated`,
+    { field: "node", next: `millwright fleet show ${node}` },
+  );
 }
 
 async function rackOf(db: Queryable, machineId: string): Promise<string | null> {

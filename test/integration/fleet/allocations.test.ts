@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createHttpAllocator } from "../../../src/providers/allocator/http-allocator.ts";
 import { createBmcGateway } from "../../../src/providers/transport/bmc-gateway.ts";
+import { noteHeartbeats } from "../../../src/store/fleet/agents.ts";
 import { type AllocatorServer, startAllocatorServer } from "../../support/fleet/allocator-server.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 import { type InstallsUnderTest, startInstalls } from "../installs/installs-under-test.ts";
@@ -98,6 +99,19 @@ describe("an allocation", () => {
       expect(await api.db.query("select 1 from fleet_allocations where node = $1", [node])).toEqual([]);
     },
   );
+
+  test("of an active node whose agent reports that it is unhealthy is refused with its reason, until it reports that it is well", async () => {
+    const { id: node, hostname } = await aNode();
+    const reports = (health: "healthy" | "unhealthy", message: string) =>
+      noteHeartbeats(api.db, [{ nodeId: node, health, message }]);
+    await reports("unhealthy", "GPU 3 has fallen off the bus");
+    const answer = await request(hostname);
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain("its agent reports that it is unhealthy: GPU 3 has fallen off the bus");
+    expect(await api.db.query("select 1 from fleet_allocations where node = $1", [node])).toEqual([]);
+    await reports("healthy", "");
+    await becomes((await requested(hostname)).id, "active");
+  });
 
   test("that the allocator refuses has failed for good, and says what the allocator said", async () => {
     const { hostname } = await aNode();

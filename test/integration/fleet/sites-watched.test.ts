@@ -86,13 +86,14 @@ const reached = (systemId: string, status: number) =>
     .poll(async () => (await maas.findMachine(target, systemId, aCall()))?.status, { timeout: 30_000, interval: 20 })
     .toBe(status);
 
-/** A node that was onboarded, so that it is bound to a machine of MAAS. */
+/** A node that was onboarded, so that it is bound to a machine of MAAS. Several on one machine are as an earlier version left them. */
 async function aNode(site: string, systemId: string, state = "active"): Promise<string> {
   const id = `fn-${++count}`;
   await database.db.execute("insert into machines (id, provider, state) values ($1, 'maas', 'READY')", [`m-${id}`]);
   await database.db.execute(
-    `insert into fleet_nodes (id, site, profile, sku, hostname, mode, machine_id, request_id, fingerprint, created_by, state, facts)
-     values ($1, $2, 'h100', 'gpu8', $1, 'maas', 'm-' || $1, $1, '', 'kim', $3, jsonb_build_object('systemId', $4::text))`,
+    `insert into fleet_nodes (id, site, profile, sku, hostname, mode, machine_id, request_id, fingerprint, created_by, state, facts, shares_system)
+     values ($1, $2, 'h100', 'gpu8', $1, 'maas', 'm-' || $1, $1, '', 'kim', $3, jsonb_build_object('systemId', $4::text),
+             exists (select 1 from fleet_nodes where site = $2 and facts ->> 'systemId' = $4))`,
     [id, site, state, systemId],
   );
   return id;
@@ -145,9 +146,9 @@ describe("the nodes of a site", () => {
     const systemId = await deployed();
     const id = await aNode(site, systemId);
     await database.db.execute(
-      `insert into fleet_nodes (id, site, profile, sku, hostname, mode, machine_id, request_id, fingerprint, created_by, state, facts)
+      `insert into fleet_nodes (id, site, profile, sku, hostname, mode, machine_id, request_id, fingerprint, created_by, state, facts, shares_system)
        select 'fn-idle-' || i, $1, 'h100', 'gpu8', 'idle-' || i, 'maas', 'm-idle-' || i, 'idle-' || i, '', 'kim', 'active',
-              jsonb_build_object('systemId', $2::text) from generate_series(1, 1000) i`,
+              jsonb_build_object('systemId', $2::text), true from generate_series(1, 1000) i`,
       [site, systemId],
     );
     expect(await listOnce(site)).toBe("answered");

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { aCall } from "../../../src/capabilities/conformance/device-bench.ts";
 import type { MaasTarget } from "../../../src/capabilities/fleet/maas.ts";
@@ -13,6 +14,8 @@ interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** In the place of a body: what is written piece by piece. */
+  readonly pieces?: () => Iterable<string>;
 }
 
 let region: Server;
@@ -25,7 +28,17 @@ beforeAll(async () => {
   region = createServer((request: IncomingMessage, response) => {
     const { method, url } = request;
     asked.push({ method, url });
-    const { status = 200, headers = {}, body } = answers.shift() ?? { status: 500, body: "nobody said what to answer" };
+    const {
+      status = 200,
+      headers = {},
+      body,
+      pieces,
+    } = answers.shift() ?? { status: 500, body: "nobody said what to answer" };
+    if (pieces) {
+      response.writeHead(status, { "content-type": "application/json; charset=utf-8" });
+      Readable.from(pieces()).pipe(response);
+      return;
+    }
     const isText = body === undefined || typeof body === "string";
     const type = isText ? "text/plain; charset=utf-8" : "application/json; charset=utf-8";
     response.writeHead(status, { "content-type": type, vary: "Cookie", "x-maas-hash": "9f2c", ...headers });
@@ -52,6 +65,32 @@ function answering(...replies: Reply[]): void {
 
 const machine = (more: object = {}) => ({ system_id: "abc123", status: 4, status_name: "Ready", ...more });
 const order = { userData: "", distroSeries: "jammy", hardwareSync: true, comment: "" };
+
+test("a listing of more than 64 MiB is read while it comes, machine by machine", async () => {
+  const count = 7_000;
+  // As a server with many ports and disks is listed.
+  const ballast = `{"name":"nvme","tags":["[","]"],"id_path":"/dev/\\"${"x".repeat(500)}"}`;
+  const rest = `"physicalblockdevice_set":[${Array(20).fill(ballast).join()}]`;
+  function* pieces() {
+    for (let at = 0; at < count; at += 1)
+      yield `${at === 0 ? "[" : ","}{"system_id":"m${at}","status":6,"status_name":"Deployed",${rest}}`;
+    yield "]";
+  }
+  answering({ pieces });
+  const machines = await maas.listMachines(target, {}, aCall());
+  expect(Buffer.byteLength(rest) * count).toBeGreaterThan(64 * 1_024 * 1_024);
+  expect(new Set(machines.map(({ systemId }) => systemId)).size).toBe(count);
+  expect(machines.at(-1)).toMatchObject({ systemId: `m${count - 1}`, status: 6 });
+});
+
+test.each([
+  ["a listing that breaks off", '[{"system_id":"a","status":6},{"system_id":"b"', "is not a list: the list is cut off"],
+  ["another page in its place", "<html><body>Sign in</body></html>", "is not a list: it begins otherwise"],
+])("%s is no list of machines", async (_what, body, words) => {
+  answering({ body });
+  const failed = await maas.listMachines(target, {}, aCall()).catch((error: unknown) => error as Error);
+  expect(failed).toMatchObject({ code: "protocol", message: expect.stringContaining(words) });
+});
 
 test.each([
   [409, "Can't deploy a machine that is in the 'Broken' state", "refused_by_device"],

@@ -1,6 +1,6 @@
 // @module-tag race
 import { execFile } from "node:child_process";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -61,6 +61,36 @@ test("applies what is new, in order", async () => {
   write("0003_d.sql", "DROP TABLE c;");
   expect(await migrateNow()).toEqual(["0003_d"]);
   expect(await tables()).toEqual(["a", "schema_migrations"]);
+});
+
+test("fleet nodes that share a machine of MAAS survive the upgrade, and no other comes to share one", async () => {
+  const shipped = readdirSync(MIGRATIONS_DIRECTORY).filter((file) => file.endsWith(".sql"));
+  const copy = (files: readonly string[]) => {
+    for (const file of files) copyFileSync(join(MIGRATIONS_DIRECTORY, file), join(directory, file));
+  };
+  copy(shipped.filter((file) => file < "0100"));
+  await migrateNow();
+  const add = (id: string, systemId: string | null, state = "active") =>
+    database.db.execute(
+      `insert into fleet_nodes (id, site, profile, sku, hostname, mode, machine_id, request_id, fingerprint, created_by, state, facts)
+       values ($1, 'lab', 'h100', 'gpu8', $1, 'maas', 'm-' || $1, $1, '', 'kim', $3, jsonb_build_object('systemId', $2::text))`,
+      [id, systemId, state],
+    );
+  await database.db.execute(
+    "insert into fleet_sites (name, url, created_by) values ('lab', 'http://192.0.2.1', 'kim')",
+  );
+  for (const id of ["fn-1", "fn-2"]) await add(id, "abc123");
+  await add("fn-gone", "def456", "deleted");
+  for (const id of ["fn-3", "fn-4"]) await add(id, null);
+  copy(shipped.filter((file) => file >= "0100"));
+  await migrateNow();
+  const shared = await database.db.query("select id from fleet_nodes where shares_system order by id");
+  expect(shared).toEqual([{ id: "fn-2" }]);
+  await expect(add("fn-5", "abc123")).rejects.toThrow("fleet_nodes_one_system");
+  await add("fn-6", "def456");
+  const bind = "update fleet_nodes set facts = jsonb_build_object('systemId', $2::text) where id = $1";
+  await expect(database.db.execute(bind, ["fn-3", "def456"])).rejects.toThrow("fleet_nodes_one_system");
+  await database.db.execute(bind, ["fn-4", "ghi789"]);
 });
 
 test("several processes at once on an empty database all succeed, and each migration is applied by one of them", async () => {

@@ -22,7 +22,7 @@ export const createThingGuard =
     if (things.length === 0)
       throw new AppError(
         "permission_denied",
-        `'${caller.name}' must name the things of ${method}: its scope does not reach all`,
+        `'${caller.name}' must name the things of ${method}, because its scope is limited`,
       );
     const refused = await outOfReach(deps, caller, things);
     if (refused) throw refused;

@@ -75,7 +75,7 @@ export const isBelieved = ({ is }: Trust): boolean => is === "vouched" || is ===
 export const notVouchedFor = ({ id }: InstallRecord): AppError =>
   new AppError(
     "failed_precondition",
-    "event: only the boot that erases disks reports that; an operator confirms an erasure by name",
+    "event: only the boot that erases the disks may report this event; an operator confirms an erasure with its own command",
     { field: "event", next: `millwright node confirm-erased ${id}` },
   );
 

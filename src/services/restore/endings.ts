@@ -116,7 +116,7 @@ export async function adoptThing(
     return run && isActive(run.phase) ? adoptRun(tx, deps, caller, run) : undefined;
   }
   if (thing.kind !== "install" && (await withdrawRequests(tx, deps, caller, thing))) return; // its state is read all the time
-  throw refuse(thing, "adopted: nothing tells what it has come to", resumeInstead(thing));
+  throw refuse(thing, "adopted: no device can be read that shows how far it got", resumeInstead(thing));
 }
 
 async function adoptRun(tx: Transaction, deps: ServiceDeps, caller: Caller, run: Run): Promise<void> {
@@ -124,7 +124,7 @@ async function adoptRun(tx: Transaction, deps: ServiceDeps, caller: Caller, run:
   if (run.machineId === null || run.plan.workflow !== undefined)
     throw refuse(
       thing,
-      "adopted: only runs of a plan on a machine can look without acting",
+      "adopted: only a run of a plan on a machine can be probed without acting",
       `millwright restore abandon run/${run.id}`,
     );
   const { actor, address } = doneBy(caller);

@@ -25,7 +25,7 @@ const { kind } = restoreReviewLifecycle;
 /** The one that goes on, or the last. */
 export async function getReview(deps: ServiceDeps): Promise<ShownReview> {
   const shown = await lastReview(deps);
-  if (!shown) throw new AppError("not_found", "the database was never restored, as far as this server knows");
+  if (!shown) throw new AppError("not_found", "there is no restore review: no restore of this database is on record");
   return shown;
 }
 

@@ -1,5 +1,4 @@
 import type { Scope } from "../../kernel/access/scope.ts";
-import { AppError } from "../../kernel/errors.ts";
 import { type Duration, hours } from "../../kernel/time/duration.ts";
 import { sessionListing } from "../../store/access/session-list.ts";
 import * as store from "../../store/access/sessions.ts";
@@ -7,8 +6,8 @@ import * as journal from "../../store/lifecycle/journal.ts";
 import { lockThings } from "../../store/lifecycle/locks.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
-import { doneBy } from "../call/initiator.ts";
 import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
+import { auditOf, revoke } from "./revocation.ts";
 
 export type { Credential, SessionRow, SessionVerdict } from "../../store/access/sessions.ts";
 
@@ -68,8 +67,8 @@ export async function openSession(
     await store.forgetSessionsOf(tx, { name, credential, kept: KEPT_OF_CREDENTIAL, now });
     const displaced = { version: 2, type: "revoked", data: { name, displaced_by: made.id } };
     await journal.append(tx, [
-      { ...entryOf(caller, made.id), version: 1, type: "created", data },
-      ...ended.map((id) => ({ ...entryOf(caller, id), ...displaced })),
+      { ...auditOf(SESSION_KIND, made.id, caller), version: 1, type: "created", data },
+      ...ended.map((id) => ({ ...auditOf(SESSION_KIND, id, caller), ...displaced })),
     ]);
     journal.announce(tx);
     return { ...made, ended };
@@ -86,30 +85,5 @@ export const pageSessions = (deps: ServiceDeps, request: ListRequest): Promise<L
   pageList(deps, sessionListing, request, { show: (row) => row });
 
 /** Ends a session at once; asking again is harmless. */
-export async function revokeSession(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
-  if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
-  const now = nowOf(deps);
-  await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [{ kind: SESSION_KIND, id }]);
-    const row = await store.endSession(tx, id, now);
-    if (!row) {
-      throw new AppError("not_found", `there is no session ${JSON.stringify(id.slice(0, 80))}`, {
-        field: "id",
-        next: "millwright session list",
-      });
-    }
-    if (row.endedAt?.getTime() !== now.getTime()) return; // ended before, and told then
-    await journal.append(tx, [{ ...entryOf(caller, id), version: 2, type: "revoked", data: { name: row.name } }]);
-    journal.announce(tx);
-  });
-}
-
-const entryOf = (caller: Caller, id: string) => ({
-  kind: SESSION_KIND,
-  id,
-  from: null,
-  to: null,
-  owner: "caller",
-  ...doneBy(caller),
-  reason: null,
-});
+export const revokeSession = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
+  revoke(deps, caller, { kind: SESSION_KIND, id, end: (tx, now) => store.endSession(tx, id, now) });

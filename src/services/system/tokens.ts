@@ -4,14 +4,14 @@ import { isPrintable } from "../../kernel/printable.ts";
 import { type ListedToken, tokenListingFor } from "../../store/access/token-list.ts";
 import * as store from "../../store/access/tokens.ts";
 import * as journal from "../../store/lifecycle/journal.ts";
-import { lockThings } from "../../store/lifecycle/locks.ts";
 import { isUniqueViolation, type Transaction } from "../../store/postgres/database.ts";
 import type { Caller } from "../call/caller.ts";
 import { nowOf, type ServiceDeps } from "../call/deps.ts";
-import { actorOf, doneBy } from "../call/initiator.ts";
+import { actorOf } from "../call/initiator.ts";
 import { type ListPage, type ListRequest, pageList } from "../call/listing.ts";
 import { isMethodGroup, METHOD_GROUPS } from "../call/method-groups.ts";
 import { isRole, ROLES, type Role } from "../call/roles.ts";
+import { auditOf, revoke } from "./revocation.ts";
 
 export type { ListedToken } from "../../store/access/token-list.ts";
 export type { TokenVerdict } from "../../store/access/tokens.ts";
@@ -59,7 +59,7 @@ export async function createToken(
       ...(scope && { scope: printScope(scope) }),
       expires_at: expiresAt?.toISOString() ?? null,
     };
-    await journal.append(tx, [{ ...entryOf(caller, created.id), version: 1, type: "created", data }]);
+    await journal.append(tx, [{ ...auditOf(TOKEN_KIND, created.id, caller), version: 1, type: "created", data }]);
     journal.announce(tx);
     const { id, token, agedFrom } = created;
     return { id, token, validUntil: store.endOfToken({ expiresAt, agedFrom }, maxAge) };
@@ -86,37 +86,18 @@ export const pageTokens = (deps: ServiceDeps, request: ListRequest): Promise<Lis
   pageList(deps, tokenListingFor(maxAgeOf(deps)), request, { show: (row) => row });
 
 /** Ends a token at once; asking again is harmless. */
-export async function revokeToken(deps: ServiceDeps, caller: Caller, id: string): Promise<void> {
-  if (id === "") throw new AppError("invalid_argument", "id: is required", { field: "id" });
-  const now = nowOf(deps);
-  await deps.db.transaction(async (tx) => {
-    await lockThings(tx, [{ kind: TOKEN_KIND, id }]);
-    const row = await store.revokeToken(tx, id, now);
-    if (!row) {
-      throw new AppError("not_found", `there is no token ${JSON.stringify(id.slice(0, 80))}`, {
-        field: "id",
-        next: "millwright token list",
-      });
-    }
-    if (row.revokedAt?.getTime() !== now.getTime()) return; // revoked before, and told then
-    await journal.append(tx, [{ ...entryOf(caller, id), version: 2, type: "revoked", data: { name: row.name } }]);
-    journal.announce(tx);
+export const revokeToken = (deps: ServiceDeps, caller: Caller, id: string): Promise<void> =>
+  revoke(deps, caller, {
+    ...{ kind: TOKEN_KIND, id },
+    async end(tx, now) {
+      const row = await store.revokeToken(tx, id, now);
+      return row && { name: row.name, endedAt: row.revokedAt };
+    },
   });
-}
 
 /** Whether a token lets its bearer in. */
 export const verifyToken = (deps: ServiceDeps, token: string): Promise<store.TokenVerdict> =>
   store.verifyToken(deps.db, token, nowOf(deps), maxAgeOf(deps));
-
-const entryOf = (caller: Caller, id: string) => ({
-  kind: TOKEN_KIND,
-  id,
-  from: null,
-  to: null,
-  owner: "caller",
-  ...doneBy(caller),
-  reason: null,
-});
 
 function checkName(text: string): string {
   const name = text.trim();

@@ -106,7 +106,7 @@ export function openSecretStore({ keyFile, references }: SecretStoreOptions): Se
   // Asked once a transaction, however many passwords it writes. If the key changes meanwhile, the background encrypts them again.
   const keys = new WeakMap<Queryable, Promise<SecretKey>>();
   function keyOf(tx: Queryable): Promise<SecretKey> {
-    if ("transaction" in tx) return keyFor(tx, ring); // no transaction, but the database itself
+    if (!("insideTransaction" in tx)) return keyFor(tx, ring);
     const key = keys.get(tx) ?? keyFor(tx, ring);
     keys.set(tx, key);
     return key;

@@ -16,7 +16,7 @@ export async function openSessionFor(
 ) {
   const { agent, credential, ...identity } = await signInCounted(identify, peer.address, deps.quotas);
   if (agent !== undefined || credential === undefined)
-    throw new AppError("permission_denied", "this credential opens no session: it is no person's", {
+    throw new AppError("permission_denied", "an agent's credential, or none, cannot open a session in a browser", {
       next: "sign in with a token of your own: millwright token create",
     });
   peer.signedIn?.();

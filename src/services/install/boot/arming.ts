@@ -21,10 +21,14 @@ export async function armNode(deps: ServiceDeps, caller: Caller, id: string): Pr
   await deps.db.transaction(async (tx) => {
     const install = await lockInstall(tx, id);
     if (!awaitsBoot(install))
-      throw new AppError("failed_precondition", `node ${id} is ${install.state.name}: no boot of it leads on`, {
-        field: "id",
-        next: `millwright explain node ${id}`,
-      });
+      throw new AppError(
+        "failed_precondition",
+        `node ${id} is ${install.state.name}, so it waits for no boot and cannot be armed`,
+        {
+          field: "id",
+          next: `millwright explain node ${id}`,
+        },
+      );
     await recordChange(tx, storeOf(deps.stores, INSTALL_KIND), {
       id,
       type: "armed",

@@ -12,7 +12,7 @@ import { parseJson } from "../transport/http-answer.ts";
 import { isNotHttp, RequestFailed, requestText } from "../transport/http-request.ts";
 import { oneLine } from "../transport/one-line.ts";
 import { ownTrouble } from "../transport/own-trouble.ts";
-import { TooLarge } from "../transport/read-text.ts";
+import { TooLarge } from "../transport/reading/read-text.ts";
 import { isUntrusted, transportCause } from "../transport/transport-cause.ts";
 import { expiredSince } from "./credentials.ts";
 

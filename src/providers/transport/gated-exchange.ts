@@ -8,7 +8,7 @@ import type { AnswerReader } from "./device-answer.ts";
 import type { Resource } from "./device-json.ts";
 import type { Answer } from "./http-answer.ts";
 import { despiteStaleConnections, type HttpExchange, type Outgoing } from "./http-exchange.ts";
-import type { ListReading } from "./read-list.ts";
+import type { ListReading } from "./reading/read-list.ts";
 import type { Upload } from "./upload/send-upload.ts";
 
 export interface GatedRequest {

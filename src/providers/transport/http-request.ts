@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
-import { type ListReading, readTextOrList } from "./read-list.ts";
+import { type ListReading, readTextOrList } from "./reading/read-list.ts";
 
 export interface Requested {
   readonly options: RequestOptions;

@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { TLSSocket } from "node:tls";
 import type { StreamCall } from "../../../capabilities/stream.ts";
 import { type Received, RequestFailed } from "../http-request.ts";
-import { readText } from "../read-text.ts";
+import { readText } from "../reading/read-text.ts";
 
 /** What is sent in the place of a body: read piece by piece, and never whole in memory. */
 export interface Upload {

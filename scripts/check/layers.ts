@@ -38,7 +38,6 @@ const CONSOLE_PACKAGES = [
   "@tanstack/react-virtual",
   "react",
   "react-dom",
-  "uplot",
 ];
 
 /**

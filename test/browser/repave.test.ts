@@ -1,4 +1,6 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Page, Request } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { findBarriers } from "../support/browser/browser.ts";
 import { type ConsoleBench, openConsoleBench, whyNoBrowser } from "../support/browser/console-bench.ts";
@@ -210,6 +212,79 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     expect(faults).toEqual([]);
   }, 180_000);
 
+  test("failed runs of one cause are one line of the overview, and are retried together", async () => {
+    const simulator = JSON.parse(await readFile(join(bench.server.dataDir, "simulator", "simulator.json"), "utf8"));
+    const faultsAt = `${(simulator as { controlUrl: string }).controlUrl}/faults`;
+    const refusing = { device: "m-rack1-0*", method: "POST", fault: { type: "status", status: 400 } };
+    const set = await fetch(faultsAt, { method: "POST", body: JSON.stringify(refusing) });
+    const { id } = (await set.json()) as { id: string };
+    for (const machineId of ["m-rack1-01", "m-rack1-02"])
+      await bench.server.ask(
+        "baremetal.v1.RunService/StartRun",
+        { machine_id: machineId, type: "REBOOT", request_id: "to-fail" },
+        bench.token,
+      );
+    const { page, faults } = await bench.signedIn();
+    await page.getByRole("button", { name: "Retry all …" }).click({ timeout: 60_000 });
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/m-rack1-0[12], m-rack1-0[12]/).waitFor();
+    await fetch(`${faultsAt}/${id}`, { method: "DELETE" });
+    await dialog.getByRole("button", { name: "Retry 2 runs", exact: true }).click();
+    await dialog.getByText("2 begun, 0 refused").waitFor();
+    expect(faults).toEqual([]);
+  }, 120_000);
+
+  test("a lost connection is shown, what happened meanwhile shows once it is back, and a tab has one watch", async () => {
+    const { page, faults } = await bench.signedIn();
+    const watches: Request[] = [];
+    page.on(
+      "request",
+      (request) => void (request.url().endsWith("/millwright.v1.WatchService/Watch") && watches.push(request)),
+    );
+    await page.goto(`${bench.server.httpUrl}/runs`);
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Events", exact: true }).click();
+    await page.getByRole("heading", { name: "Events" }).waitFor();
+    await page.getByRole("link", { name: "Machines", exact: true }).click();
+    await page.getByLabel("Filter").fill("machine_id=m-rack1-16");
+    await page.keyboard.press("Enter");
+    await page.getByText("1 machine", { exact: true }).waitFor();
+    expect(watches.length).toBe(1);
+
+    await page.context().setOffline(true);
+    await page.getByText("The connection to the server is lost.").waitFor();
+    await moveToMaintenance(bench, "m-rack1-16");
+    await page.context().setOffline(false);
+    await page.getByRole("button", { name: /^MAINTENANCE/ }).waitFor();
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await page.getByText("The connection to the server is lost.").count()).toBe(0);
+    expect(faults).toEqual([]);
+  }, 120_000);
+
+  test("a hidden tab has no watch; one that was away for too long reads everything again, and says so", async () => {
+    const { page, faults } = await bench.signedIn();
+    await page.goto(`${bench.server.httpUrl}/machines?filter=machine_id=m-rack1-17`);
+    await page.getByText("1 machine", { exact: true }).waitFor();
+    await page.getByText("live", { exact: true }).waitFor();
+    const closed = page.waitForEvent("requestfailed", (request) => request.url().endsWith("WatchService/Watch"));
+    await setHidden(page, true);
+    await closed;
+    await page.getByText("paused", { exact: true }).waitFor();
+
+    await moveToMaintenance(bench, "m-rack1-17");
+    // What a server knows by heart is gone with it, and retention has removed the rest.
+    await bench.restart();
+    await bench.database.db.execute(
+      `update journal_epoch set forgotten_to =
+         (select epoch || '.' || xid::text || '.' || seq from journal order by epoch desc, xid desc, seq desc limit 1)`,
+    );
+    await setHidden(page, false);
+    await page.getByText("Events were missed. Everything on this page was read again.").waitFor();
+    await page.getByRole("button", { name: /^MAINTENANCE/ }).waitFor();
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  }, 180_000);
+
   test("events are the newest first, and live", async () => {
     const { page, faults } = await bench.signedIn();
     await page.goto(`${bench.server.httpUrl}/events?kinds=machine&actors=dev`);
@@ -233,6 +308,19 @@ describe.skipIf(missing !== undefined)(`runs in a browser${missing ? ` (${missin
     expect(faults).toEqual([]);
   });
 });
+
+const moveToMaintenance = ({ server, token }: ConsoleBench, machineId: string) =>
+  server.ask(
+    "millwright.v1.MachineLifecycleService/EnterMaintenance",
+    { machine_id: machineId, comment: "while nobody looks" },
+    token,
+  );
+
+/** As when somebody goes to another tab, which a browser without a screen does not have. */
+const setHidden = (page: Page, isHidden: boolean) =>
+  page.evaluate(
+    `Object.defineProperty(document, "hidden", { configurable: true, get: () => ${isHidden} }); document.dispatchEvent(new Event("visibilitychange")); undefined`,
+  );
 
 /** Adds a million lines to the log of the machine's newest run, in as many bytes as a log may have. */
 async function writeLongLog({ server, database, token }: ConsoleBench, machineId: string) {

@@ -4,8 +4,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { callMethod, newRequestId } from "../api/call-method.ts";
 import { CopyAs } from "../parts/copy-as.tsx";
+import { CopyButton } from "../parts/copy-button.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import type { Action } from "./action.ts";
+import type { Action, ActionResult } from "./action.ts";
 import classes from "./action-dialog.module.css";
 import { type AskedField, fieldsToAsk, REQUEST_ID, takesRequestId } from "./action-fields.ts";
 import { Results } from "./results.tsx";
@@ -17,13 +18,17 @@ interface ActionDialogProps {
 
 /** Says what will be done, shows what it would do, asks for what the call takes beside, and does it once. */
 export function ActionDialog({ action, onClose }: ActionDialogProps) {
-  const { label, says, method, request, cli, isDangerous = false, asks, preview, leadsTo, resultsOf } = action;
+  const { label, says, method, request, cli, isDangerous = false, asks, preview, leadsTo, perform } = action;
   const [given, setGiven] = useState<Readonly<Record<string, string | boolean>>>({});
   const [requestId] = useState(newRequestId);
   const navigate = useNavigate();
   const whole = { ...request, ...given };
+  const resultsOf = perform ? (answer: unknown) => answer as readonly ActionResult[] : action.resultsOf;
   const doing = useMutation({
-    mutationFn: () => callMethod(method, { ...whole, ...(takesRequestId(method) && { [REQUEST_ID]: requestId }) }),
+    mutationFn: async () =>
+      perform
+        ? perform()
+        : callMethod(method, { ...whole, ...(takesRequestId(method) && { [REQUEST_ID]: requestId }) }),
     onSuccess: (answer) => {
       if (resultsOf) return;
       onClose();
@@ -51,7 +56,7 @@ export function ActionDialog({ action, onClose }: ActionDialogProps) {
         ))}
         {doing.error !== null && <ErrorNote error={doing.error} />}
         <div className={classes.foot}>
-          <CopyAs call={{ cli, method, request: whole }} />
+          {perform ? <CopyButton label="copy as CLI" text={cli} /> : <CopyAs call={{ cli, method, request: whole }} />}
           <span className={classes.buttons}>
             <Button variant="default" onClick={onClose}>
               Leave it

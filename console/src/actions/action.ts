@@ -18,6 +18,8 @@ export interface Action<M extends DescMethodUnary = DescMethodUnary> {
   readonly asks?: readonly AskedField[];
   /** What it would do as things are now. */
   readonly preview?: ReactNode;
+  /** Does it by several calls of the method, one for each thing. Absent: it is one call. */
+  readonly perform?: () => Promise<readonly ActionResult[]>;
   /** What came of each of several things; they are shown in the dialog. Absent: it was one thing. */
   readonly resultsOf?: (answer: unknown) => readonly ActionResult[];
   /** Where to go once it is done. */

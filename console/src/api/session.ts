@@ -10,10 +10,13 @@ export interface Me {
   readonly may: ReadonlySet<string>;
 }
 
-export async function readMe(): Promise<Me> {
+async function readMe(): Promise<Me> {
   const { name, roles, methods, routes, fields } = await clientOf(AccessService).getMyAccess({});
   return { name, roles, may: new Set([...methods, ...routes, ...fields]) };
 }
+
+/** Who reads changes with the session alone. */
+export const ME_QUERY = { queryKey: ["me", "all"], queryFn: readMe, staleTime: 300_000 } as const;
 
 /** A token, a JSON Web Token, or the code of a link. The answer is a cookie that no script can read. */
 export async function signIn(credential: { readonly token: string } | { readonly code: string }): Promise<void> {

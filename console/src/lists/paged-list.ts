@@ -48,7 +48,7 @@ export interface PagedList<T> {
 
 const PAGE_SIZE = 200;
 /** How long changes are gathered before the rows are read. */
-const GATHER_MS = 120;
+const GATHER_MS = 50;
 const BUSY_GATHER_MS = 600;
 const MOST_AT_ONCE = 400;
 

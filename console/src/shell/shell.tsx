@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { useQuery } from "@tanstack/react-query";
 import { Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { readMe } from "../api/session.ts";
+import { ME_QUERY } from "../api/session.ts";
 import { onSignedOut } from "../api/transport.ts";
 import { LiveProvider, useLive } from "../live/live.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
@@ -14,7 +14,7 @@ import { TopBar } from "./top-bar.tsx";
 
 /** Around every page: who reads it, where else to go, and whether what it shows is true. */
 export function Shell() {
-  const { data: me, error } = useQuery({ queryKey: ["me", "all"], queryFn: readMe, staleTime: 300_000 });
+  const { data: me, error } = useQuery(ME_QUERY);
   const leave = useSignInWhenAsked();
   const isUnknown = error !== null && ConnectError.from(error).code === Code.Unauthenticated;
   useEffect(() => {

@@ -4,6 +4,7 @@ export const fleetNodesPage = definePage({
   path: "/fleet-nodes",
   title: "Fleet nodes",
   nav: { group: "fleet" },
+  lists: "fleet_node",
   needs: "millwright.v1.FleetNodeService/ListFleetNodes",
   load: async () => (await import("./fleet-nodes.tsx")).FleetNodes,
 });

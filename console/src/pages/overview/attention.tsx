@@ -7,6 +7,7 @@ import { StateChip } from "../../parts/state-chip.tsx";
 import { ThingLink } from "../../parts/thing-link.tsx";
 import { pathOfList } from "../thing-path.ts";
 import classes from "./attention.module.css";
+import { RetryGroup } from "./retry-group.tsx";
 
 /** Things in one trouble are one line: what it is, since when, and where to see all of them. The longest waiting comes first. */
 export function Attention({ groups }: { readonly groups: readonly AttentionGroup[] }) {
@@ -43,6 +44,11 @@ function Group({ group }: { readonly group: AttentionGroup }) {
           <Link to={list}>{countWords(things, kind)}</Link>
         )}
         {rackId !== "" && <span className="dim"> in {rackId}</span>}
+        {kind === "run" && things > 1 && filter !== "" && (
+          <div className={classes.action}>
+            <RetryGroup filter={filter} />
+          </div>
+        )}
       </span>
       <span className={classes.why}>
         {reason === AttentionReason.ABOVE_SLA && "longer in this state than its SLA. "}

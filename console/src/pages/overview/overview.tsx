@@ -9,9 +9,9 @@ import { PageHead } from "../../parts/page-head.tsx";
 import { Section } from "../../parts/section.tsx";
 import { useMe } from "../../shell/me.tsx";
 import { Attention } from "./attention.tsx";
-import { EventRate } from "./event-rate.tsx";
 import { Fleet } from "./fleet.tsx";
 import { fleetOf } from "./fleet-kinds.ts";
+import { Rates } from "./rates.tsx";
 import { Working } from "./working.tsx";
 
 /** What needs somebody first, then what is being worked on, then how the fleet is. If all is well it is almost empty, and says so. */
@@ -34,7 +34,7 @@ export function Overview() {
             <Fleet kinds={data.kinds} />
           </Section>
         )}
-        {may.has("millwright.v1.HistoryService/CountEvents") && <EventRate />}
+        {may.has("millwright.v1.HistoryService/CountEvents") && <Rates />}
       </div>
     </>
   );

@@ -4,6 +4,7 @@ export const powerShelvesPage = definePage({
   path: "/power-shelves",
   title: "Power shelves",
   nav: { group: "fleet" },
+  lists: "power_shelf",
   needs: "millwright.v1.PowerShelfService/ListPowerShelves",
   load: async () => (await import("./power-shelves.tsx")).PowerShelves,
 });

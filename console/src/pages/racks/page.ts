@@ -4,6 +4,7 @@ export const racksPage = definePage({
   path: "/racks",
   title: "Racks",
   nav: { group: "fleet" },
+  lists: "rack",
   needs: "millwright.v1.RackService/ListRacks",
   load: async () => (await import("./racks.tsx")).Racks,
 });

@@ -4,6 +4,7 @@ export const switchesPage = definePage({
   path: "/switches",
   title: "Switches",
   nav: { group: "fleet" },
+  lists: "switch",
   needs: "millwright.v1.SwitchService/ListSwitches",
   load: async () => (await import("./switches.tsx")).Switches,
 });

@@ -6,7 +6,7 @@ import type { Log } from "../src/kernel/log.ts";
 import { type Embedded, startEmbedded } from "../src/store/embedded/embedded.ts";
 import { type Database, type DatabaseConfig, openDatabase } from "../src/store/postgres/database.ts";
 import { migrate } from "../src/store/postgres/migrate.ts";
-import { cpuSecondsOfAll } from "./process-figures.ts";
+import { cpuSecondsOfAll } from "./figures/process-figures.ts";
 
 /** What is measured on: an embedded server as it runs in production, with its commits durable. */
 export interface BenchServer {

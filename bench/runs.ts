@@ -1,5 +1,6 @@
 import type { BenchDatabase, BenchServer } from "./bench-server.ts";
 import { type GrpcLoad, startGrpcLoad } from "./clients/grpc-load.ts";
+import { type CpuEach, processorTime, startCpuMeter } from "./figures/cpu-meter.ts";
 import { createFleet } from "./fleet.ts";
 import { createInstantMachines, createMemory } from "./instant-machines.ts";
 import { bareNotify } from "./limits/bare-notify.ts";
@@ -20,7 +21,7 @@ export async function measureRuns(server: BenchServer, { quick }: { quick: boole
   for (let repetition = 0; repetition < (quick ? 1 : 3); repetition += 1) {
     measured.push(await measureOnce(server, { runs, idle: quick ? 50 : 200 }));
   }
-  const values = (of: (one: RunsMeasured) => number) => measured.map(of);
+  const values = <T>(of: (one: RunsMeasured) => T) => measured.map(of);
   const changes = median(values((one) => one.changesPerRun));
   const bare = await bareRate(server, quick ? 1_000 : 2_000);
   const notify = { what: "commit → NOTIFY heard", p50: median(values((one) => one.bare.p50)) };
@@ -33,6 +34,7 @@ export async function measureRuns(server: BenchServer, { quick }: { quick: boole
       target: TARGET_RATE,
       better: "higher",
     },
+    ...processorTime(values(({ cpu }) => cpu)),
     {
       what: "  a run alone, start to SUCCEEDED, p50",
       values: values((one) => percentile(one.alone, 0.5)),
@@ -57,6 +59,7 @@ export async function measureRuns(server: BenchServer, { quick }: { quick: boole
 }
 
 interface RunsMeasured {
+  readonly cpu: CpuEach;
   readonly runsPerSecond: number;
   readonly changesPerRun: number;
   readonly starts: readonly number[];
@@ -84,14 +87,17 @@ async function measureOnce(
     const ids = Array.from({ length: all }, (_, index) => `m-${index + 1}`);
     const bare = await bareNotify(database.db, 100);
     const { starts, alone } = await oneByOne(load, ends, ids.slice(runs));
+    const cpu = startCpuMeter(server);
     const startedAt = performance.now();
     const ended = ends.after(runs);
     const made = await load.make({ method: "startRun", runType: RUN_TYPE, ids, atOnce: CALLERS, times: runs });
     await ended;
     const took = performance.now() - startedAt;
+    const each = cpu.each(runs);
     const changesPerRun = await checkRuns(database, memory, all);
     return {
       runsPerSecond: (runs * 1_000) / took,
+      cpu: each,
       changesPerRun,
       starts,
       alone,

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { BenchDatabase } from "./bench-server.ts";
-import { cpuSecondsOf, peakMbOf, residentMbOf } from "./process-figures.ts";
+import { cpuSecondsOf, peakMbOf, residentMbOf } from "./figures/process-figures.ts";
 
 export interface ServeProcess {
   readonly grpcAddress: string;

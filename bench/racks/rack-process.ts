@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BenchDatabase } from "../bench-server.ts";
-import { cpuSecondsOf, peakMbOf } from "../process-figures.ts";
+import { cpuSecondsOf, peakMbOf } from "../figures/process-figures.ts";
 import { urlOf } from "../serve-process.ts";
 import type { ServerUnderTest } from "./bring-up.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { FirmwareRecord } from "../../simulator/site/firmware.ts";
-import { cpuSecondsOf } from "../process-figures.ts";
+import { cpuSecondsOf } from "../figures/process-figures.ts";
 
 /** The simulator as a process of its own. */
 export interface SimulatedSite {

@@ -8,7 +8,7 @@ import { AppError } from "./kernel/errors.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
 import { awaitDatabase } from "./store/postgres/await-database.ts";
 import { migrate, planMigrations } from "./store/postgres/migrate.ts";
-import { createLog } from "./telemetry/log.ts";
+import { createLog, LogLevel } from "./telemetry/log.ts";
 import { startDev } from "./wiring/dev/dev.ts";
 import { SIMULATOR, simulatorFlags, takeSimulatorFlags } from "./wiring/dev/simulator-process.ts";
 import { checkFileLimit } from "./wiring/process/file-limit.ts";
@@ -77,12 +77,14 @@ async function runUntilStopped(
     log: Log;
     version: string;
     build: Build;
+    setLogLevel: (level: string | null) => void;
     signal: AbortSignal;
   }) => Promise<Running>,
 ): Promise<number> {
   const { config, settings, warnings } = loadConfig({ env: process.env, argv, profile });
   const isUsual = settings.some(({ key, source }) => key === "data_dir" && source === "default");
   const log = createLog(config.log);
+  const logLevel = new LogLevel(log, config.log.level);
   for (const warning of warnings) log.warn({}, warning);
   const stopping = new AbortController();
   let running: Running | undefined;
@@ -91,7 +93,8 @@ async function runUntilStopped(
   if (profile === "serve")
     process.on("SIGHUP", () => {
       log.info({ signal: "SIGHUP" }, "reading the configuration, certificates and scripts again");
-      reloadConfig({ argv, profile, settings }, log);
+      const reloaded = reloadConfig({ argv, profile, settings }, log);
+      if (reloaded) logLevel.configure(reloaded.log.level);
       running?.reload();
     });
   for (const name of STOP_SIGNALS[profile]) {
@@ -112,6 +115,7 @@ async function runUntilStopped(
     log,
     version,
     build,
+    setLogLevel: logLevel.set,
     signal: stopping.signal,
   });
   if (!stopping.signal.aborted) await once(stopping.signal, "abort");

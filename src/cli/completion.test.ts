@@ -16,7 +16,7 @@ const flatten = (
 /** What bash offers for the last word. */
 function offered(...words: string[]): string[] {
   const script = `${completionScript("bash", root)}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millwright; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  return execFileSync("bash", ["-c", script, "bash", "millwright", ...words], { encoding: "utf8" })
+  return execFileSync("bash", ["-s", "millwright", ...words], { input: script, encoding: "utf8" })
     .split("\n")
     .filter((line) => line !== "");
 }

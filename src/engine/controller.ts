@@ -78,10 +78,10 @@ export class Controller {
   readonly #leases = new Set<Lease>();
   /** Those whose thing has said that it is about to do something: we alone know that it has not yet, so we see it through. */
   readonly #midway = new Set<Lease>();
-  readonly #cutOff = new AbortController();
+  #cutOff = new AbortController();
   readonly #streamHost: StreamHost;
   /** Streams outlast passes: who waits for one learns of a stop at once. */
-  readonly #stopped = Promise.withResolvers<void>();
+  #stopped = Promise.withResolvers<void>();
   #nudge = Promise.withResolvers<void>();
   #isNudged = false;
   #stopping = false;
@@ -116,10 +116,12 @@ export class Controller {
     for (const kind of options.handlers.keys()) this.#loaders.set(kind, createLoader(db, stores, kind));
   }
 
-  /** Runs until the signal aborts; then hands its work over at once and resolves. */
+  /** Runs until the signal aborts; then hands its work over at once and resolves. May be run again after that. */
   async run(signal: AbortSignal): Promise<void> {
     const { db, stores, log, clock, owner, grace, lease } = this.#options;
     this.#stopping = signal.aborted;
+    this.#cutOff = new AbortController();
+    this.#stopped = Promise.withResolvers();
     const keeping = new AbortController();
     const every = milliseconds(lease.own / 3);
     const keeper = runLeaseKeeper({ db, owner, leases: this.#leases, clock, log, every }, keeping.signal);

@@ -4,7 +4,7 @@ import type { Log } from "../kernel/log.ts";
 import { type Duration, seconds } from "../kernel/time/duration.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { askTime, type OnTime } from "../store/postgres/database-time.ts";
-import { forgetReplica, noteReplica, type OwnReplica } from "../store/replica/replicas.ts";
+import { forgetReplica, noteReplica, type OwnReplica, type ReplicaOrders } from "../store/replica/replicas.ts";
 
 const EVERY = seconds(2);
 /** A busy pool is no trouble, one from which nothing can be had for so long is. */
@@ -15,6 +15,8 @@ export interface PresenceOptions {
   readonly log: Log;
   readonly own: OwnReplica;
   readonly onTime: OnTime;
+  /** Told with each beat, also where nothing has changed. Absent: nobody carries them out. */
+  readonly onOrders?: (orders: ReplicaOrders) => void;
   /** How long nothing may be written. */
   readonly patience?: Duration;
 }
@@ -28,6 +30,7 @@ export class ReplicaPresence {
   #wroteAt = performance.now();
   #trouble: string | null = null;
   #stopping = false;
+  #draining = false;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
@@ -52,16 +55,23 @@ export class ReplicaPresence {
     return this.#stopping;
   }
 
+  /** An operator wants it to take no work. */
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
   /** From now on others see that it hands its work over. */
   stopping(): void {
     this.#stopping = true;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { db, log, own, onTime } = this.#options;
+    const { db, log, own, onTime, onOrders } = this.#options;
     while (!signal.aborted) {
       try {
-        await noteReplica(db, own, { stopping: this.#stopping });
+        const orders = await noteReplica(db, own, { stopping: this.#stopping });
+        this.#draining = orders.draining;
+        onOrders?.(orders);
         await askTime(db, onTime);
         if (this.#trouble !== null) log.info({}, "the database takes writes again");
         this.#wroteAt = performance.now();

@@ -48,6 +48,29 @@ export function createLog({ level, format, output, base = {} }: LogOptions): Log
   return hidingBindings(log);
 }
 
+/** What the configuration says, unless an operator has set another level for a time. */
+export class LogLevel {
+  readonly #log: { level: string };
+  #configured: string;
+  #given: string | null = null;
+
+  constructor(log: { level: string }, configured: string) {
+    this.#log = log;
+    this.#configured = configured;
+  }
+
+  /** Null: what the configuration says. */
+  readonly set = (given: string | null): void => {
+    this.#given = given;
+    this.#log.level = given ?? this.#configured;
+  };
+
+  configure(level: string): void {
+    this.#configured = level;
+    this.set(this.#given);
+  }
+}
+
 /** pino does not format the bindings of child loggers; children inherit this method, and so do their children. */
 function hidingBindings(log: Logger): Logger {
   const child = log.child;

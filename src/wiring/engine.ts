@@ -5,11 +5,12 @@ import type { SeededMedia } from "../capabilities/seeds/seeded-media.ts";
 import { type Config, publicUrlsOf } from "../config.ts";
 import { ConditionReconciler } from "../engine/conditions/condition-reconciler.ts";
 import { Controller } from "../engine/controller.ts";
+import { DrainGate } from "../engine/drain-gate.ts";
 import { collectUnsealed, runSealing } from "../engine/journal-sealing.ts";
 import { RestoreBeats } from "../engine/restore-beats.ts";
 import { runRetention } from "../engine/retention.ts";
 import { collectSecretKeys, runSecretKeys } from "../engine/secret-keys.ts";
-import { superviseLoops } from "../engine/supervisor.ts";
+import { type Loop, superviseLoops } from "../engine/supervisor.ts";
 import { runSweep } from "../engine/sweep.ts";
 import { collectTokenAges, runTokenUpkeep, type TokenUses } from "../engine/token-upkeep.ts";
 import { JournalTail } from "../engine/watch.ts";
@@ -56,6 +57,8 @@ export interface Engine {
   readonly runs: RunParts;
   /** What racks keep to. */
   readonly rackLimits: RackLimits;
+  /** Has it hand its work over and take none, or work again. Watchers and upkeep go on. */
+  drain(isDraining: boolean): void;
   /** Why the engine is not doing its work; null when it is. */
   trouble(): string | null;
   stop(): Promise<void>;
@@ -173,6 +176,13 @@ const servedBy = ({ seededMedia, maas, allocator }: EngineWiring) => ({
   ...(allocator && { allocator }),
 });
 
+const notifying =
+  (db: Database, nudgeAll: () => void): Loop =>
+  async (signal) => {
+    await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
+    if (!signal.aborted) await once(signal, "abort");
+  };
+
 /** What keeps the database in order, whatever there is to do. */
 function upkeepLoops({ db, secrets, log, metrics, clock, replica, config, things, tokenUses: uses }: EngineWiring) {
   const { engine, auth } = config;
@@ -253,18 +263,18 @@ export function startEngine(wiring: EngineWiring): Engine {
   const tail = new JournalTail({ db, log, most: config.watch.most });
   collectLoops(wiring, tail);
   const beats = wiring.watch && new RestoreBeats({ db, log, watch: wiring.watch });
+  const gate = new DrainGate();
   const nudgeAll = () => void [beats, controller, tail].forEach((loop) => void loop?.nudge());
   const loops = superviseLoops(
     {
-      controller: (signal) => controller.run(signal),
-      conditions: (signal) => conditions.run(signal),
+      ...gate.guardAll({
+        controller: (signal) => controller.run(signal),
+        conditions: (signal) => conditions.run(signal),
+        ...fleetLoops(wiring, starting),
+        ...(config.monitor.events && { device_events: (signal: AbortSignal) => deviceEvents.run(signal) }),
+      }),
       events: (signal) => tail.run(signal),
-      ...fleetLoops(wiring, starting),
-      ...(config.monitor.events && { device_events: (signal: AbortSignal) => deviceEvents.run(signal) }),
-      notifications: async (signal) => {
-        await db.listen("millwright", nudgeAll, signal); // from here on it lives, and heals, by itself
-        if (!signal.aborted) await once(signal, "abort");
-      },
+      notifications: notifying(db, nudgeAll),
       ...(beats && { restore: (signal: AbortSignal) => beats.run(signal) }),
       ...upkeepLoops(wiring),
     },
@@ -276,6 +286,7 @@ export function startEngine(wiring: EngineWiring): Engine {
     runs: { ...starting, readFirmware: wireReadFirmware(db, things, wireRunTargets(tools, things)) },
     rackLimits: settings.rackLimits,
     trouble: loops.trouble,
+    drain: (isDraining) => gate.set(isDraining),
     async stop() {
       await loops.stop();
       await racks.close();

@@ -36,6 +36,7 @@ import { awaitDatabase } from "../store/postgres/await-database.ts";
 import { type Database, openDatabase, type Session } from "../store/postgres/database.ts";
 import { askTime } from "../store/postgres/database-time.ts";
 import { migrate } from "../store/postgres/migrate.ts";
+import type { ReplicaOrders } from "../store/replica/replicas.ts";
 import { RestoreWatch } from "../store/restore/restore-watch.ts";
 import { keepScriptsOfActiveRuns } from "../store/run/script-texts.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
@@ -87,6 +88,8 @@ export interface ServerOptions {
   readonly version: string;
   /** What it was made from. Absent: nobody knows. */
   readonly build?: Omit<Build, "version">;
+  /** Has the log tell more or less; null: as the configuration says. Absent: nobody can. */
+  readonly setLogLevel?: (level: string | null) => void;
   /** Ends a start that is still under way. */
   readonly signal: AbortSignal;
   /** The kinds of things that it knows. Absent: all that there are. */
@@ -115,7 +118,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const build: Build = { commit: "", schema: "", ...options.build, version };
     await keepScriptsOfActiveRuns(db, ({ ref, digest }) => runbooks.findVersion(ref, digest));
     const metrics = openMetrics({ db, lists, stores, build, clock, log });
-    const presence = startPresence({ db, log, clock, own: { id: replica, host: hostname(), ...build } }, stops);
+    const orders: { carryOut?: (orders: ReplicaOrders) => void } = {};
+    const onOrders = (given: ReplicaOrders) => orders.carryOut?.(given);
+    const own = { id: replica, host: hostname(), ...build };
+    const presence = startPresence({ db, log, clock, own, onOrders }, stops);
     const firmwareFiles = wireFirmwareFiles(config, { db, secrets, clock });
     const { artifacts, missingFiles } = firmwareFiles;
     stops.add("downloads of missing firmware files", async () => missingFiles.close());
@@ -134,6 +140,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ...(options.simulatedNodesAt && { simulatedNodesAt: options.simulatedNodesAt }),
     });
     stops.add("the engine", () => engine.stop());
+    orders.carryOut = followOrders(options, engine);
     const { providers, clusterAccess } = engine.hardware;
     const deps: ServiceDeps = {
       db,
@@ -183,6 +190,18 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await stops.run();
     throw error;
   }
+}
+
+/** What operators want of this one replica. */
+function followOrders({ log, setLogLevel }: ServerOptions, engine: Engine): (orders: ReplicaOrders) => void {
+  let known: ReplicaOrders = { draining: false, logLevel: null };
+  return (orders) => {
+    if (orders.logLevel !== known.logLevel) setLogLevel?.(orders.logLevel);
+    if (orders.draining !== known.draining)
+      log.warn({}, orders.draining ? "drained: handing its work over" : "resumed: working again");
+    engine.drain(orders.draining);
+    known = orders;
+  };
 }
 
 const tokenRulesOf = ({ auth }: Config) => ({

@@ -112,6 +112,46 @@ describe("SIGHUP", () => {
   });
 });
 
+describe("a replica", () => {
+  test("is drained and resumed while it serves, and logs more for a time", async () => {
+    const ask = (method: string, request: object) =>
+      server.ask(`millwright.v1.SystemService/${method}`, request, token);
+    const replicas = [
+      JSON.parse((await server.call("millwright.v1.SystemService/GetSystem", {}, token)).text).replicaId,
+    ];
+    const refused = await server.call("millwright.v1.SystemService/DrainReplicas", { replicas }, token);
+    expect(refused).toMatchObject({ status: 400, body: { code: "failed_precondition" } });
+    await ask("DrainReplicas", { replicas, force: true });
+    const readyz = (part: string) =>
+      eventually(async () => (await server.get("/readyz")).text.includes(part), {
+        what: `/readyz says ${part}`,
+        seen: server.process.transcript,
+      });
+    await readyz('"engine":"this replica was drained (millwright replica resume)"');
+    expect((await server.get("/healthz")).status).toBe(200);
+    await ask("ResumeReplicas", { replicas });
+    await readyz('"engine":"ok"');
+    await ask("SetLogLevel", { level: "silent", replicas });
+    await eventually(
+      async () => {
+        const before = server.process.stderr().length;
+        await ask("GetSystem", {});
+        return server.process.stderr().length === before;
+      },
+      { what: "it is silent" },
+    );
+    await ask("SetLogLevel", {});
+    await eventually(
+      async () => {
+        const before = server.process.stderr().length;
+        await ask("GetSystem", {});
+        return server.process.stderr().length > before;
+      },
+      { what: "it logs again" },
+    );
+  });
+});
+
 describe("configuration", () => {
   test("a typo in the environment ends the start with code 2, the key and the word that was meant", async () => {
     const refused = spawnServer(bench, { command: "serve", name: "typo", env: { MILLWRIGHT_ENGINE_CONCURENCY: "5" } });

@@ -12,6 +12,129 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_millwright_v1_system: GenFile;
 
 /**
+ * @generated from message millwright.v1.DrainReplicasRequest
+ */
+export declare type DrainReplicasRequest = Message<"millwright.v1.DrainReplicasRequest"> & {
+  /**
+   * Ids, the beginnings of ids that only one replica has, or names of hosts that only one living replica has.
+   *
+   * @generated from field: repeated string replicas = 1;
+   */
+  replicas: string[];
+
+  /**
+   * Also the last that works.
+   *
+   * @generated from field: bool force = 2;
+   */
+  force: boolean;
+};
+
+/**
+ * Describes the message millwright.v1.DrainReplicasRequest.
+ * Use `create(DrainReplicasRequestSchema)` to create a new message.
+ */
+export declare const DrainReplicasRequestSchema: GenMessage<DrainReplicasRequest>;
+
+/**
+ * @generated from message millwright.v1.DrainReplicasResponse
+ */
+export declare type DrainReplicasResponse = Message<"millwright.v1.DrainReplicasResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.Replica replicas = 1;
+   */
+  replicas: Replica[];
+};
+
+/**
+ * Describes the message millwright.v1.DrainReplicasResponse.
+ * Use `create(DrainReplicasResponseSchema)` to create a new message.
+ */
+export declare const DrainReplicasResponseSchema: GenMessage<DrainReplicasResponse>;
+
+/**
+ * @generated from message millwright.v1.ResumeReplicasRequest
+ */
+export declare type ResumeReplicasRequest = Message<"millwright.v1.ResumeReplicasRequest"> & {
+  /**
+   * As in DrainReplicasRequest.
+   *
+   * @generated from field: repeated string replicas = 1;
+   */
+  replicas: string[];
+};
+
+/**
+ * Describes the message millwright.v1.ResumeReplicasRequest.
+ * Use `create(ResumeReplicasRequestSchema)` to create a new message.
+ */
+export declare const ResumeReplicasRequestSchema: GenMessage<ResumeReplicasRequest>;
+
+/**
+ * @generated from message millwright.v1.ResumeReplicasResponse
+ */
+export declare type ResumeReplicasResponse = Message<"millwright.v1.ResumeReplicasResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.Replica replicas = 1;
+   */
+  replicas: Replica[];
+};
+
+/**
+ * Describes the message millwright.v1.ResumeReplicasResponse.
+ * Use `create(ResumeReplicasResponseSchema)` to create a new message.
+ */
+export declare const ResumeReplicasResponseSchema: GenMessage<ResumeReplicasResponse>;
+
+/**
+ * @generated from message millwright.v1.SetLogLevelRequest
+ */
+export declare type SetLogLevelRequest = Message<"millwright.v1.SetLogLevelRequest"> & {
+  /**
+   * `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`. Empty: that of the configuration, from now on.
+   *
+   * @generated from field: string level = 1;
+   */
+  level: string;
+
+  /**
+   * As in DrainReplicasRequest. Empty: all that are living.
+   *
+   * @generated from field: repeated string replicas = 2;
+   */
+  replicas: string[];
+
+  /**
+   * For how long; up to a day. 0: for 15 minutes. Then the level of the configuration holds again.
+   *
+   * @generated from field: int32 for_seconds = 3;
+   */
+  forSeconds: number;
+};
+
+/**
+ * Describes the message millwright.v1.SetLogLevelRequest.
+ * Use `create(SetLogLevelRequestSchema)` to create a new message.
+ */
+export declare const SetLogLevelRequestSchema: GenMessage<SetLogLevelRequest>;
+
+/**
+ * @generated from message millwright.v1.SetLogLevelResponse
+ */
+export declare type SetLogLevelResponse = Message<"millwright.v1.SetLogLevelResponse"> & {
+  /**
+   * @generated from field: repeated millwright.v1.Replica replicas = 1;
+   */
+  replicas: Replica[];
+};
+
+/**
+ * Describes the message millwright.v1.SetLogLevelResponse.
+ * Use `create(SetLogLevelResponseSchema)` to create a new message.
+ */
+export declare const SetLogLevelResponseSchema: GenMessage<SetLogLevelResponse>;
+
+/**
  * @generated from message millwright.v1.GetSystemRequest
  */
 export declare type GetSystemRequest = Message<"millwright.v1.GetSystemRequest"> & {
@@ -118,6 +241,27 @@ export declare type Replica = Message<"millwright.v1.Replica"> & {
    * @generated from field: map<string, int32> working = 10;
    */
   working: { [key: string]: number };
+
+  /**
+   * An operator has drained it: it takes no work until it is resumed.
+   *
+   * @generated from field: bool draining = 11;
+   */
+  draining: boolean;
+
+  /**
+   * The log level that an operator has set for a time; empty: that of its configuration.
+   *
+   * @generated from field: string log_level = 12;
+   */
+  logLevel: string;
+
+  /**
+   * Until when that holds.
+   *
+   * @generated from field: google.protobuf.Timestamp log_level_until = 13;
+   */
+  logLevelUntil?: Timestamp | undefined;
 };
 
 /**
@@ -262,6 +406,37 @@ export declare const SystemService: GenService<{
     methodKind: "unary";
     input: typeof ListReplicasRequestSchema;
     output: typeof ListReplicasResponseSchema;
+  },
+  /**
+   * Has replicas hand over their work, as when they stop, and take none; they go on answering, and are not ready. All of them or none.
+   * FAILED_PRECONDITION where no replica would be left to work, unless `force` is set.
+   *
+   * @generated from rpc millwright.v1.SystemService.DrainReplicas
+   */
+  drainReplicas: {
+    methodKind: "unary";
+    input: typeof DrainReplicasRequestSchema;
+    output: typeof DrainReplicasResponseSchema;
+  },
+  /**
+   * Has drained replicas work again. A replica that is started again is not drained either.
+   *
+   * @generated from rpc millwright.v1.SystemService.ResumeReplicas
+   */
+  resumeReplicas: {
+    methodKind: "unary";
+    input: typeof ResumeReplicasRequestSchema;
+    output: typeof ResumeReplicasResponseSchema;
+  },
+  /**
+   * Has replicas log more, or less, for a time.
+   *
+   * @generated from rpc millwright.v1.SystemService.SetLogLevel
+   */
+  setLogLevel: {
+    methodKind: "unary";
+    input: typeof SetLogLevelRequestSchema;
+    output: typeof SetLogLevelResponseSchema;
   },
 }>;
 

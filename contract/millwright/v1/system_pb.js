@@ -9,49 +9,91 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file millwright/v1/system.proto.
  */
 export const file_millwright_v1_system = /*@__PURE__*/
-  fileDesc("ChptaWxsd3JpZ2h0L3YxL3N5c3RlbS5wcm90bxINbWlsbHdyaWdodC52MSISChBHZXRTeXN0ZW1SZXF1ZXN0IhUKE0xpc3RSZXBsaWNhc1JlcXVlc3QiQAoUTGlzdFJlcGxpY2FzUmVzcG9uc2USKAoIcmVwbGljYXMYASADKAsyFi5taWxsd3JpZ2h0LnYxLlJlcGxpY2EiuQIKB1JlcGxpY2ESCgoCaWQYASABKAkSDAoEaG9zdBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEg4KBmNvbW1pdBgEIAEoCRIOCgZzY2hlbWEYBSABKAkSLgoKc3RhcnRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHc2Vlbl9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbGl2aW5nGAggASgIEhAKCHN0b3BwaW5nGAkgASgIEjQKB3dvcmtpbmcYCiADKAsyIy5taWxsd3JpZ2h0LnYxLlJlcGxpY2EuV29ya2luZ0VudHJ5Gi4KDFdvcmtpbmdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBIsYCChFHZXRTeXN0ZW1SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEi4KCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKEGRhdGFiYXNlX3ZlcnNpb24YAyABKAkSEgoKcmVwbGljYV9pZBgEIAEoCRIpCgZjYWxsZXIYBSABKAsyGS5taWxsd3JpZ2h0LnYxLkNhbGxlckluZm8SIAoTY2xvY2tfYWhlYWRfc2Vjb25kcxgGIAEoAUgAiAEBEhUKDWNsb2NrX3Ryb3VibGUYByABKAkSDgoGY29tbWl0GAggASgJEg4KBnNjaGVtYRgJIAEoCRIWCg5yZXN0b3JlX3JldmlldxgKIAEoCRIOCgZwYXJrZWQYCyABKAVCFgoUX2Nsb2NrX2FoZWFkX3NlY29uZHMiKQoKQ2FsbGVySW5mbxIMCgRuYW1lGAEgASgJEg0KBXJvbGVzGAIgAygJMrgBCg1TeXN0ZW1TZXJ2aWNlEk4KCUdldFN5c3RlbRIfLm1pbGx3cmlnaHQudjEuR2V0U3lzdGVtUmVxdWVzdBogLm1pbGx3cmlnaHQudjEuR2V0U3lzdGVtUmVzcG9uc2USVwoMTGlzdFJlcGxpY2FzEiIubWlsbHdyaWdodC52MS5MaXN0UmVwbGljYXNSZXF1ZXN0GiMubWlsbHdyaWdodC52MS5MaXN0UmVwbGljYXNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChptaWxsd3JpZ2h0L3YxL3N5c3RlbS5wcm90bxINbWlsbHdyaWdodC52MSI3ChREcmFpblJlcGxpY2FzUmVxdWVzdBIQCghyZXBsaWNhcxgBIAMoCRINCgVmb3JjZRgCIAEoCCJBChVEcmFpblJlcGxpY2FzUmVzcG9uc2USKAoIcmVwbGljYXMYASADKAsyFi5taWxsd3JpZ2h0LnYxLlJlcGxpY2EiKQoVUmVzdW1lUmVwbGljYXNSZXF1ZXN0EhAKCHJlcGxpY2FzGAEgAygJIkIKFlJlc3VtZVJlcGxpY2FzUmVzcG9uc2USKAoIcmVwbGljYXMYASADKAsyFi5taWxsd3JpZ2h0LnYxLlJlcGxpY2EiSgoSU2V0TG9nTGV2ZWxSZXF1ZXN0Eg0KBWxldmVsGAEgASgJEhAKCHJlcGxpY2FzGAIgAygJEhMKC2Zvcl9zZWNvbmRzGAMgASgFIj8KE1NldExvZ0xldmVsUmVzcG9uc2USKAoIcmVwbGljYXMYASADKAsyFi5taWxsd3JpZ2h0LnYxLlJlcGxpY2EiEgoQR2V0U3lzdGVtUmVxdWVzdCIVChNMaXN0UmVwbGljYXNSZXF1ZXN0IkAKFExpc3RSZXBsaWNhc1Jlc3BvbnNlEigKCHJlcGxpY2FzGAEgAygLMhYubWlsbHdyaWdodC52MS5SZXBsaWNhIpMDCgdSZXBsaWNhEgoKAmlkGAEgASgJEgwKBGhvc3QYAiABKAkSDwoHdmVyc2lvbhgDIAEoCRIOCgZjb21taXQYBCABKAkSDgoGc2NoZW1hGAUgASgJEi4KCnN0YXJ0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB3NlZW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmxpdmluZxgIIAEoCBIQCghzdG9wcGluZxgJIAEoCBI0Cgd3b3JraW5nGAogAygLMiMubWlsbHdyaWdodC52MS5SZXBsaWNhLldvcmtpbmdFbnRyeRIQCghkcmFpbmluZxgLIAEoCBIRCglsb2dfbGV2ZWwYDCABKAkSMwoPbG9nX2xldmVsX3VudGlsGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBouCgxXb3JraW5nRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASLGAgoRR2V0U3lzdGVtUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRIuCgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBkYXRhYmFzZV92ZXJzaW9uGAMgASgJEhIKCnJlcGxpY2FfaWQYBCABKAkSKQoGY2FsbGVyGAUgASgLMhkubWlsbHdyaWdodC52MS5DYWxsZXJJbmZvEiAKE2Nsb2NrX2FoZWFkX3NlY29uZHMYBiABKAFIAIgBARIVCg1jbG9ja190cm91YmxlGAcgASgJEg4KBmNvbW1pdBgIIAEoCRIOCgZzY2hlbWEYCSABKAkSFgoOcmVzdG9yZV9yZXZpZXcYCiABKAkSDgoGcGFya2VkGAsgASgFQhYKFF9jbG9ja19haGVhZF9zZWNvbmRzIikKCkNhbGxlckluZm8SDAoEbmFtZRgBIAEoCRINCgVyb2xlcxgCIAMoCTLJAwoNU3lzdGVtU2VydmljZRJOCglHZXRTeXN0ZW0SHy5taWxsd3JpZ2h0LnYxLkdldFN5c3RlbVJlcXVlc3QaIC5taWxsd3JpZ2h0LnYxLkdldFN5c3RlbVJlc3BvbnNlElcKDExpc3RSZXBsaWNhcxIiLm1pbGx3cmlnaHQudjEuTGlzdFJlcGxpY2FzUmVxdWVzdBojLm1pbGx3cmlnaHQudjEuTGlzdFJlcGxpY2FzUmVzcG9uc2USWgoNRHJhaW5SZXBsaWNhcxIjLm1pbGx3cmlnaHQudjEuRHJhaW5SZXBsaWNhc1JlcXVlc3QaJC5taWxsd3JpZ2h0LnYxLkRyYWluUmVwbGljYXNSZXNwb25zZRJdCg5SZXN1bWVSZXBsaWNhcxIkLm1pbGx3cmlnaHQudjEuUmVzdW1lUmVwbGljYXNSZXF1ZXN0GiUubWlsbHdyaWdodC52MS5SZXN1bWVSZXBsaWNhc1Jlc3BvbnNlElQKC1NldExvZ0xldmVsEiEubWlsbHdyaWdodC52MS5TZXRMb2dMZXZlbFJlcXVlc3QaIi5taWxsd3JpZ2h0LnYxLlNldExvZ0xldmVsUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message millwright.v1.DrainReplicasRequest.
+ * Use `create(DrainReplicasRequestSchema)` to create a new message.
+ */
+export const DrainReplicasRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 0);
+
+/**
+ * Describes the message millwright.v1.DrainReplicasResponse.
+ * Use `create(DrainReplicasResponseSchema)` to create a new message.
+ */
+export const DrainReplicasResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 1);
+
+/**
+ * Describes the message millwright.v1.ResumeReplicasRequest.
+ * Use `create(ResumeReplicasRequestSchema)` to create a new message.
+ */
+export const ResumeReplicasRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 2);
+
+/**
+ * Describes the message millwright.v1.ResumeReplicasResponse.
+ * Use `create(ResumeReplicasResponseSchema)` to create a new message.
+ */
+export const ResumeReplicasResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 3);
+
+/**
+ * Describes the message millwright.v1.SetLogLevelRequest.
+ * Use `create(SetLogLevelRequestSchema)` to create a new message.
+ */
+export const SetLogLevelRequestSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 4);
+
+/**
+ * Describes the message millwright.v1.SetLogLevelResponse.
+ * Use `create(SetLogLevelResponseSchema)` to create a new message.
+ */
+export const SetLogLevelResponseSchema = /*@__PURE__*/
+  messageDesc(file_millwright_v1_system, 5);
 
 /**
  * Describes the message millwright.v1.GetSystemRequest.
  * Use `create(GetSystemRequestSchema)` to create a new message.
  */
 export const GetSystemRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 0);
+  messageDesc(file_millwright_v1_system, 6);
 
 /**
  * Describes the message millwright.v1.ListReplicasRequest.
  * Use `create(ListReplicasRequestSchema)` to create a new message.
  */
 export const ListReplicasRequestSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 1);
+  messageDesc(file_millwright_v1_system, 7);
 
 /**
  * Describes the message millwright.v1.ListReplicasResponse.
  * Use `create(ListReplicasResponseSchema)` to create a new message.
  */
 export const ListReplicasResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 2);
+  messageDesc(file_millwright_v1_system, 8);
 
 /**
  * Describes the message millwright.v1.Replica.
  * Use `create(ReplicaSchema)` to create a new message.
  */
 export const ReplicaSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 3);
+  messageDesc(file_millwright_v1_system, 9);
 
 /**
  * Describes the message millwright.v1.GetSystemResponse.
  * Use `create(GetSystemResponseSchema)` to create a new message.
  */
 export const GetSystemResponseSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 4);
+  messageDesc(file_millwright_v1_system, 10);
 
 /**
  * Describes the message millwright.v1.CallerInfo.
  * Use `create(CallerInfoSchema)` to create a new message.
  */
 export const CallerInfoSchema = /*@__PURE__*/
-  messageDesc(file_millwright_v1_system, 5);
+  messageDesc(file_millwright_v1_system, 11);
 
 /**
  * The server itself.

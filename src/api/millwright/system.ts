@@ -1,7 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { listReplicas, readDatabaseVersion, readRestore, type SystemInfo } from "../../services/system/system.ts";
+import { drainReplicas, listReplicas, resumeReplicas, setReplicaLogLevel } from "../../services/system/replicas.ts";
+import { readDatabaseVersion, readRestore, type SystemInfo } from "../../services/system/system.ts";
+import type { Replica } from "../../store/replica/replicas.ts";
 import { timestampOf } from "../convert/fields.ts";
 import { callerKey } from "../transport/interceptors.ts";
 
@@ -24,15 +26,26 @@ export const system = (deps: ServiceDeps, info: SystemInfo): ServiceImpl<typeof 
     };
   },
   async listReplicas() {
-    const replicas = await listReplicas(deps.db);
-    return {
-      replicas: replicas.map(({ startedAt, seenAt, isLiving, working, ...own }) => ({
-        ...own,
-        startedAt: timestampOf(startedAt),
-        seenAt: timestampOf(seenAt),
-        living: isLiving,
-        working: { ...working },
-      })),
-    };
+    return { replicas: (await listReplicas(deps.db)).map(replicaOf) };
   },
+  async drainReplicas({ replicas: names, force }, { values }) {
+    return { replicas: (await drainReplicas(deps, values.get(callerKey), { names, force })).map(replicaOf) };
+  },
+  async resumeReplicas({ replicas: names }, { values }) {
+    return { replicas: (await resumeReplicas(deps, values.get(callerKey), names)).map(replicaOf) };
+  },
+  async setLogLevel({ level, replicas: names, forSeconds: seconds }, { values }) {
+    const changed = await setReplicaLogLevel(deps, values.get(callerKey), { names, level, seconds });
+    return { replicas: changed.map(replicaOf) };
+  },
+});
+
+const replicaOf = ({ startedAt, seenAt, isLiving, working, logLevel, logLevelUntil, ...own }: Replica) => ({
+  ...own,
+  startedAt: timestampOf(startedAt),
+  seenAt: timestampOf(seenAt),
+  living: isLiving,
+  working: { ...working },
+  logLevel: logLevel ?? "",
+  ...(logLevel !== null && { logLevelUntil: timestampOf(logLevelUntil) }),
 });

@@ -17,6 +17,7 @@ export const CATALOG_KINDS = [
   "fleet_profile",
   "fleet_roce",
   "secret_key",
+  "replica",
 ] as const;
 export type CatalogKind = (typeof CATALOG_KINDS)[number];
 

@@ -3,8 +3,6 @@ import { countParked } from "../../store/restore/parked.ts";
 import { findLiveReview } from "../../store/restore/reviews.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 
-export { listReplicas } from "../../store/replica/replicas.ts";
-
 /** Which server this is. */
 export interface SystemInfo {
   readonly version: string;

@@ -14,7 +14,7 @@ const FREE = [
   /\/(Create|Delete)RackFirmware$|\/RackFirmwareSetDefault$|\/DownloadRackFirmware$/,
   /HealthReport$/,
   /\/Update(PowerShelf|Rack|Switch)Metadata$/,
-  /^millwright\.v1\.(CloudInit|Cluster|Image|Fleet|PlanCatalog|Token|Session|SecretKey|Restore|Access|SavedView)Service\//,
+  /^millwright\.v1\.(CloudInit|Cluster|Image|Fleet|PlanCatalog|Token|Session|SecretKey|Restore|Access|System|SavedView)Service\//,
   /^millwright\.v1\.FleetAllocationService\/(Set|Remove)RoceAssignments?$/,
   /^millwright\.v1\.FleetNodeService\/(QuarantineNode|ReissueBootstrap)$/,
   /^millwright\.v1\.MachineLifecycleService\/(AcceptMachine|AcceptMachineCertificate|RetireMachine|SetMachineCredentials)$/,

@@ -47,9 +47,14 @@ export interface ReadyParts {
   readonly tls: TlsFiles | undefined;
 }
 
+function whyNoWork({ presence, engine }: ReadyParts): string | null {
+  if (presence.isStopping) return "this server is stopping";
+  return presence.isDraining ? "this replica was drained (millwright replica resume)" : engine.trouble();
+}
+
 export const readyChecks = (about: ReadyParts): ReadyChecks => ({
   database: async () => about.presence.trouble(),
-  engine: async () => (about.presence.isStopping ? "this server is stopping" : about.engine.trouble()),
+  engine: async () => whyNoWork(about),
   firmware: onlyRemarks(() => missingFirmware(about.deps)),
   clock: async () => about.clock.trouble && { remark: about.clock.trouble },
   ...(about.tls && { tls: onlyRemarks(async () => remarkOf(about.tls)) }),

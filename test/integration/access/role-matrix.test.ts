@@ -151,6 +151,9 @@ test("each method that not all roles may call is in a group, but for those that 
     "millwright.v1.SecretKeyService/ListSecretKeys",
     "millwright.v1.SecretKeyService/RotateSecretKey",
     "millwright.v1.SessionService/RevokeSession",
+    "millwright.v1.SystemService/DrainReplicas",
+    "millwright.v1.SystemService/ResumeReplicas",
+    "millwright.v1.SystemService/SetLogLevel",
     "millwright.v1.TokenService/CreateToken",
     "millwright.v1.TokenService/RevokeToken",
   ]);

@@ -467,6 +467,27 @@ describe("several controllers", { tags: "race" }, () => {
     expect(await typesOf("w0")).toEqual(["transition"]);
   });
 
+  test("work again after they were stopped, and cut nothing short for having been", async () => {
+    await placeWidgets(database.db, ["w0"], "kicked");
+    let calls = 0;
+    const { controller, handled, stop } = await start({
+      kicked: async (_, { signal }) => {
+        calls += 1;
+        if (calls === 1)
+          await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        return happened("settled");
+      },
+    });
+    await eventually(async () => expect(handled).toHaveLength(1));
+    await stop(); // the pass hangs, and is cut off
+    const stopping = new AbortController();
+    const running = controller.run(stopping.signal);
+    await nowIn("w0", "idle");
+    stopping.abort();
+    await running;
+    expect(handled).toHaveLength(2);
+  });
+
   test("go on in the middle of a chain of transitions that a stopped one began", async () => {
     await placeWidgets(database.db, ["w"], "kicked");
     const gate = Promise.withResolvers<void>();

@@ -3,9 +3,14 @@ import { jsonOf } from "../../client/proto-json.ts";
 import type { Session } from "../../client/session.ts";
 import type { Column } from "../../terminal/output.ts";
 import { printList } from "../../terminal/printing.ts";
-import { age, isoTime } from "../../terminal/times.ts";
+import { age, clockTime, isoTime } from "../../terminal/times.ts";
 
-const stateOf = ({ living, stopping }: Replica): string => (!living ? "lost" : stopping ? "stopping" : "at work");
+function stateOf({ living, stopping, draining, working }: Replica): string {
+  if (!living) return "lost";
+  if (stopping) return "stopping";
+  if (!draining) return "at work";
+  return Object.keys(working).length === 0 ? "drained" : "draining";
+}
 
 const workOf = ({ working }: Replica): string =>
   Object.entries(working)
@@ -24,6 +29,11 @@ const columns = (now: Date): readonly Column<Replica>[] => [
   { title: "VERSION", cell: ({ version, commit }) => [version, commit.slice(0, 12)].filter(Boolean).join(" ") },
   { title: "SCHEMA", cell: ({ schema }) => schema },
   { title: "WORKS ON", cell: workOf },
+  {
+    title: "LOGS",
+    cell: ({ logLevel, logLevelUntil }) => (logLevel === "" ? "" : `${logLevel} until ${clockTime(logLevelUntil)}`),
+    plain: ({ logLevel }) => logLevel,
+  },
   { title: "UP", cell: ({ startedAt }) => age(startedAt, now), plain: ({ startedAt }) => isoTime(startedAt) },
   { title: "SEEN", cell: ({ seenAt }) => `${age(seenAt, now)} ago`, plain: ({ seenAt }) => isoTime(seenAt) },
 ];
@@ -31,10 +41,13 @@ const columns = (now: Date): readonly Column<Replica>[] => [
 export async function listReplicas(session: Session): Promise<undefined> {
   const client = await session.client(SystemService);
   const { replicas } = await client.listReplicas({}, { signal: session.signal });
-  const shown = columns(session.style().now);
-  await printList(
+  await printReplicas(session, replicas);
+  return undefined;
+}
+
+export const printReplicas = (session: Session, replicas: readonly Replica[]): Promise<void> =>
+  printList(
     session,
-    { items: replicas, columns: shown, json: (item) => jsonOf(ReplicaSchema, item) },
+    { items: replicas, columns: columns(session.style().now), json: (item) => jsonOf(ReplicaSchema, item) },
     "No replicas.",
   );
-}

@@ -77,7 +77,10 @@ describe("operations", () => {
     await own.db.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
     );
-    await eventually(async () => (await lonely.get("/readyz")).status === 503, { what: "it is no longer ready" });
+    await eventually(async () => (await lonely.get("/readyz")).status === 503, {
+      what: "it is no longer ready",
+      seen: lonely.process.transcript,
+    });
     const creation = { name: "late", roles: ["viewer"] };
     expect(await lonely.call("millwright.v1.TokenService/CreateToken", creation, ownToken)).toMatchObject({
       status: 503,

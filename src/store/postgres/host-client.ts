@@ -21,20 +21,21 @@ export class HostClient extends pg.Client {
   constructor(config: HostClientConfig = {}) {
     super(config);
     this.#config = config;
+    // The server may end a connection before its user listens, in the very packet that says it is ready; unheard, that would end the process.
+    this.on("error", () => {});
   }
 
   override connect(): Promise<this>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<this> | undefined {
     const { hosts = [] } = this.#config;
-    const connecting = hosts.length === 0 ? super.connect() : this.#connectToPrimary(hosts);
-    if (callback === undefined) return connecting as Promise<this>;
-    connecting.then(() => (callback as (error: Error | null) => void)(null), callback);
+    if (callback === undefined) return this.#aim(hosts).then(() => super.connect() as Promise<this>);
+    if (hosts.length === 0) super.connect(callback);
+    else this.#aim(hosts).then(() => super.connect(callback), callback);
   }
 
-  async #connectToPrimary(hosts: readonly DatabaseHost[]): Promise<void> {
-    Object.assign(this, await findPrimary(hosts, this.#config));
-    await super.connect();
+  async #aim(hosts: readonly DatabaseHost[]): Promise<void> {
+    if (hosts.length > 0) Object.assign(this, await findPrimary(hosts, this.#config));
   }
 }
 

@@ -3,6 +3,7 @@ import { silentLog } from "../../../src/kernel/log.ts";
 import { seconds } from "../../../src/kernel/time/duration.ts";
 import { awaitDatabase } from "../../../src/store/postgres/await-database.ts";
 import { openDatabase } from "../../../src/store/postgres/database.ts";
+import { HostClient } from "../../../src/store/postgres/host-client.ts";
 import { migrate } from "../../../src/store/postgres/migrate.ts";
 import {
   type DebianPostgres,
@@ -12,6 +13,7 @@ import {
 } from "../../support/counterparts/debian-postgres.ts";
 import { needing } from "../../support/counterparts/needing.ts";
 import { missingPgbouncer, type Pgbouncer, startPgbouncer } from "../../support/counterparts/pgbouncer.ts";
+import { createTestDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 import { afterAll, beforeAll } from "../../support/second-try.ts";
 
@@ -36,6 +38,21 @@ async function openPooler(poolMode: "session" | "transaction" | "statement"): Pr
   opened.push(pooler);
   return pooler.urlOf("site");
 }
+
+test("a connection that the server ends while nobody listens ends no process", async () => {
+  const database = await createTestDatabase();
+  try {
+    const client = new HostClient(database.pgConfig);
+    const ended = new Promise<void>((resolve) => void client.once("end", () => resolve()));
+    await client.connect();
+    const { rows } = await client.query("select pg_backend_pid() as pid");
+    await database.db.query("select pg_terminate_backend($1)", [rows[0].pid]);
+    await ended;
+    await expect(client.query("select 1")).rejects.toThrow();
+  } finally {
+    await database.drop();
+  }
+});
 
 describe.skipIf(missing !== "")(needing("a database behind pgbouncer", missing), () => {
   test("that pools transactions is refused, and what to set is said", async () => {

@@ -1,9 +1,14 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { SystemService } from "../../../contract/millwright/v1/system_pb.js";
 import type { ServiceDeps } from "../../services/call/deps.ts";
-import { drainReplicas, listReplicas, resumeReplicas, setReplicaLogLevel } from "../../services/system/replicas.ts";
+import {
+  drainReplicas,
+  listReplicas,
+  type Replica,
+  resumeReplicas,
+  setReplicaLogLevel,
+} from "../../services/system/replicas.ts";
 import { readDatabaseVersion, readRestore, type SystemInfo } from "../../services/system/system.ts";
-import type { Replica } from "../../store/replica/replicas.ts";
 import { timestampOf } from "../convert/fields.ts";
 import { callerKey } from "../transport/interceptors.ts";
 

@@ -8,9 +8,9 @@ import type { Caller } from "../call/caller.ts";
 import type { ServiceDeps } from "../call/deps.ts";
 import { audit } from "../catalog/audit.ts";
 
-export { listReplicas } from "../../store/replica/replicas.ts";
+export { listReplicas, type Replica } from "../../store/replica/replicas.ts";
 
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const USUAL_SECONDS = 15 * 60;
 const MOST_SECONDS = 24 * 3_600;
 /** A shorter beginning of an id may be that of a host just as well. */

@@ -29,9 +29,17 @@ export class HostClient extends pg.Client {
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<this> | undefined {
     const { hosts = [] } = this.#config;
-    if (callback === undefined) return this.#aim(hosts).then(() => super.connect() as Promise<this>);
+    // Who is not there any more is not the one: whoever asks next looks again.
+    const failed = (error: unknown) => {
+      found.delete(hosts);
+      return error as Error;
+    };
+    if (callback === undefined)
+      return this.#aim(hosts)
+        .then(() => super.connect() as Promise<this>)
+        .catch((error: unknown) => Promise.reject(failed(error)));
     if (hosts.length === 0) super.connect(callback);
-    else this.#aim(hosts).then(() => super.connect(callback), callback);
+    else this.#aim(hosts).then(() => super.connect((error: Error) => callback(error && failed(error))), callback);
   }
 
   async #aim(hosts: readonly DatabaseHost[]): Promise<void> {

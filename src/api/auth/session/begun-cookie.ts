@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cookieNamed } from "./cookie-named.ts";
 import type { BegunSignIn } from "./issuer-sign-in.ts";
 
 /** As long as people may take at the issuer. */
@@ -32,12 +33,8 @@ export const begunCookie = (begun: KeptSignIn | undefined, isSecure: boolean): s
 
 /** Undefined where there is none, or what is there is none of ours. */
 export function begunIn(cookies: string | undefined, isSecure: boolean): KeptSignIn | undefined {
-  const name = isSecure ? SECURE_NAME : PLAIN_NAME;
-  const found = (cookies ?? "")
-    .split(";")
-    .map((pair) => pair.trim().split("=", 2) as [string, string?])
-    .find(([each]) => each === name)?.[1];
-  if (found === undefined || found === "") return undefined;
+  const found = cookieNamed(cookies, isSecure ? SECURE_NAME : PLAIN_NAME);
+  if (found === undefined) return undefined;
   try {
     return kept.safeParse(JSON.parse(Buffer.from(found, "base64url").toString("utf8"))).data;
   } catch {

@@ -1,12 +1,12 @@
+import { cookieNamed } from "./cookie-named.ts";
+
 /** Browsers keep a cookie with the prefix from being set by other hosts and over plain HTTP; they take the prefix over TLS alone. */
 const SECURE_NAME = "__Host-millwright-session";
 const PLAIN_NAME = "millwright-session";
 
 /** The session of a request's cookies; undefined where there is none. */
 export function sessionIn(cookies: string | null): string | undefined {
-  const pairs = (cookies ?? "").split(";").map((pair) => pair.trim().split("=", 2) as [string, string?]);
-  const named = (name: string) => pairs.find(([each, value]) => each === name && value)?.[1];
-  return named(SECURE_NAME) ?? named(PLAIN_NAME);
+  return cookieNamed(cookies, SECURE_NAME) ?? cookieNamed(cookies, PLAIN_NAME);
 }
 
 export interface CookieOptions {
